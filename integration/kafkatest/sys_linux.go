@@ -1,0 +1,12 @@
+package kafkatest
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// dieWithParent has the kernel kill the child when the thread that starts it
+// ends, which [startProcess] arranges to be when this process does.
+func dieWithParent(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

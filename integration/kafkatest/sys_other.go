@@ -1,0 +1,8 @@
+//go:build !linux
+
+package kafkatest
+
+import "os/exec"
+
+// dieWithParent does nothing where the kernel does not offer it.
+func dieWithParent(*exec.Cmd) {}
