@@ -69,43 +69,53 @@ func Start(ctx context.Context, config Config) (*Kafka, error) {
 		if err == nil {
 			return kafka, nil
 		}
-		if kafka != nil {
-			err = errors.Join(err, kafka.Close())
-		}
-		if attempt == 3 || !strings.Contains(err.Error(), "Address already in use") {
+		retry := attempt < 3 && kafka.portTaken()
+		if err = errors.Join(err, kafka.Close()); !retry {
 			return nil, err
 		}
 	}
 }
 
-// create prepares a cluster's folders. On error it returns what is to be closed,
-// if anything.
-func create(ctx context.Context, config Config, install installation) (*Kafka, error) {
-	dir, err := os.MkdirTemp("", "odradek-kafka-")
-	if err != nil {
-		return nil, fmt.Errorf("kafkatest: %w", err)
+// portTaken reports whether a node found something else on one of its ports.
+func (k *Kafka) portTaken() bool {
+	for i := range k.nodes {
+		if strings.Contains(k.LogTail(i, 1000), "Address already in use") {
+			return true
+		}
 	}
-	k := &Kafka{config: config, install: install, dir: dir}
+	return false
+}
+
+// create prepares a cluster's folders. The cluster is to be closed even if there
+// is an error.
+func create(ctx context.Context, config Config, install installation) (*Kafka, error) {
+	k := &Kafka{config: config, install: install}
+	var err error
+	if k.dir, err = os.MkdirTemp("", "odradek-kafka-"); err != nil {
+		return k, fmt.Errorf("kafkatest: %w", err)
+	}
 	addrs, err := freeAddrs(2 * config.Nodes)
 	if err != nil {
 		return k, fmt.Errorf("kafkatest: %w", err)
 	}
+	id := make([]byte, 16)
+	rand.Read(id)
+	id[0] &= 0x7f // the tools take a leading dash for an option
+	clusterID := base64.RawURLEncoding.EncodeToString(id)
 	for i := range config.Nodes {
 		k.nodes = append(k.nodes, &node{
 			id:         i + 1,
+			clusterID:  clusterID,
 			addr:       addrs[2*i],
 			controller: addrs[2*i+1],
-			dir:        filepath.Join(dir, "node-"+strconv.Itoa(i+1)),
+			dir:        filepath.Join(k.dir, "node-"+strconv.Itoa(i+1)),
 		})
 	}
-	clusterID := make([]byte, 16)
-	rand.Read(clusterID)
-	clusterID[0] &= 0x7f // the tools take a leading dash for an option
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range k.nodes {
 		group.Go(func() error {
 			java := k.java(quickJVM, "warn")
-			if err := n.format(ctx, java, base64.RawURLEncoding.EncodeToString(clusterID), config.properties(n, k.nodes)); err != nil {
+			if err := n.format(ctx, java, config.properties(n, k.nodes)); err != nil {
 				return fmt.Errorf("kafkatest: formatting node %d of Apache Kafka %s: %w", n.id, config.Version, err)
 			}
 			return nil

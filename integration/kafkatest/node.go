@@ -20,6 +20,7 @@ const stopPatience = 30 * time.Second
 // node is one broker and controller; its folder outlives its processes.
 type node struct {
 	id         int
+	clusterID  string
 	addr       string // where clients connect
 	controller string // where controllers connect
 	dir        string
@@ -33,14 +34,14 @@ func (n *node) configFile() string { return filepath.Join(n.dir, "server.propert
 func (n *node) logFile() string    { return filepath.Join(n.dir, "broker.log") }
 
 // format writes the node's configuration and prepares its data folder.
-func (n *node) format(ctx context.Context, java javaCommand, clusterID, properties string) error {
+func (n *node) format(ctx context.Context, java javaCommand, properties string) error {
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		return err
 	}
 	if err := os.WriteFile(n.configFile(), []byte(properties), 0o644); err != nil {
 		return err
 	}
-	_, err := run(java.cmd(ctx, "kafka.tools.StorageTool", "format", "-t", clusterID, "-c", n.configFile()))
+	_, err := run(java.cmd(ctx, "kafka.tools.StorageTool", "format", "-t", n.clusterID, "-c", n.configFile()))
 	return err
 }
 
@@ -97,8 +98,12 @@ func (n *node) probe(ctx context.Context, client *kgo.Client, brokers int) error
 	if err != nil {
 		return err
 	}
+	metadata := resp.(*kmsg.MetadataResponse)
+	if metadata.ClusterID == nil || *metadata.ClusterID != n.clusterID {
+		return fmt.Errorf("another cluster answers at %s", n.addr)
+	}
 	var self bool
-	seen := resp.(*kmsg.MetadataResponse).Brokers
+	seen := metadata.Brokers
 	for _, broker := range seen {
 		self = self || broker.NodeID == int32(n.id)
 	}

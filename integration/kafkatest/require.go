@@ -23,7 +23,10 @@ const minJava = 17
 
 var javaVersion = regexp.MustCompile(`version "(\d+)`)
 
-var checkAvailable = sync.OnceValue(func() string {
+var missingOnce = sync.OnceValue(missing)
+
+// missing says what is missing to start Kafka and how to get it, or "".
+func missing() string {
 	const get = "install a JDK, version 17 or newer, and Maven (Debian: apt-get install default-jdk-headless maven)"
 	for _, program := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -45,13 +48,13 @@ var checkAvailable = sync.OnceValue(func() string {
 		return fmt.Sprintf("Java %s is too old for Kafka: %s", match[1], get)
 	}
 	return ""
-})
+}
 
 // Available reports whether real Kafka can be started on this machine: Java 17
 // or newer and Maven are on PATH. Otherwise reason says what is missing and how
 // to get it. It does not look at [EnvRequire].
 func Available() (reason string, ok bool) {
-	reason = checkAvailable()
+	reason = missingOnce()
 	return reason, reason == ""
 }
 

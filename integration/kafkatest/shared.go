@@ -11,7 +11,7 @@ import (
 )
 
 // topologyPlugin makes the broker ask streams group members for descriptions
-// of their topologies, and keeps what they answer.
+// of their topologies, and keeps what they answer (KIP-1331).
 const topologyPlugin = "org.apache.kafka.server.streams.InMemoryTopologyDescriptionPlugin"
 
 var shared struct {
