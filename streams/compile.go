@@ -1,0 +1,144 @@
+package streams
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/odradek-go/odradek/taskmgr"
+)
+
+// internalTopic is a repartition topic.
+type internalTopic struct {
+	partitions int32 // 0: as many as the widest topic that feeds it
+}
+
+// compiled is a topology under an application id: what its threads run and what
+// its members tell the group coordinator.
+type compiled struct {
+	topology    taskmgr.Topology
+	wire        *kmsg.StreamsGroupHeartbeatRequestTopology
+	description *kmsg.TopologyDescription
+}
+
+// compile checks the topology and puts it under an application id.
+// replicationFactor is that of its internal topics, −1 for the broker's default.
+func (t *Topology) compile(applicationID string, replicationFactor int16) (*compiled, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	topicName := func(topic string) string {
+		if _, ok := t.internal[topic]; ok {
+			return applicationID + "-" + topic
+		}
+		return topic
+	}
+	subs := t.subtopologies()
+	c := &compiled{
+		topology:    make(taskmgr.Topology, len(subs)),
+		wire:        &kmsg.StreamsGroupHeartbeatRequestTopology{},
+		description: &kmsg.TopologyDescription{},
+	}
+	for _, sub := range subs {
+		id := strconv.Itoa(sub.id)
+		spec := taskmgr.Subtopology{
+			NewGraph: func(ctx *taskmgr.Context) (taskmgr.Graph, error) {
+				return newGraph(sub.nodes, &taskContext{ctx, topicName})
+			},
+		}
+		for _, topic := range sub.sourceTopics() {
+			spec.SourceTopics = append(spec.SourceTopics, topicName(topic))
+		}
+		wire := kmsg.NewStreamsGroupHeartbeatRequestTopologySubtopology()
+		wire.SubtopologyID = id
+		for _, topic := range sub.sourceTopics() {
+			if repartition, ok := t.internal[topic]; ok {
+				wire.RepartitionSourceTopics = append(wire.RepartitionSourceTopics, topicInfo(
+					topicName(topic), repartition.partitions, replicationFactor, repartitionConfig))
+			} else {
+				wire.SourceTopics = append(wire.SourceTopics, topic)
+			}
+		}
+		for _, n := range sub.nodes {
+			if _, ok := t.internal[n.topic]; ok && n.kind == sinkKind {
+				wire.RepartitionSinkTopics = append(wire.RepartitionSinkTopics, topicName(n.topic))
+			}
+		}
+		for _, s := range sub.stores {
+			var changelog string
+			if !s.LoggingDisabled {
+				changelog = applicationID + "-" + s.Name + "-changelog"
+				config := maps.Clone(changelogConfig)
+				maps.Copy(config, s.ChangelogConfig)
+				wire.StateChangelogTopics = append(wire.StateChangelogTopics, topicInfo(changelog, 0, replicationFactor, config))
+			}
+			spec.Stores = append(spec.Stores, taskmgr.StoreSpec{Changelog: changelog, New: s.open})
+		}
+		// Equal topologies give equal bytes whatever the order of the calls, and
+		// the coordinator compares them.
+		slices.Sort(wire.SourceTopics)
+		slices.Sort(wire.RepartitionSinkTopics)
+		wire.RepartitionSinkTopics = slices.Compact(wire.RepartitionSinkTopics)
+		sortTopics(wire.RepartitionSourceTopics)
+		sortTopics(wire.StateChangelogTopics)
+
+		c.topology[id] = spec
+		c.wire.Subtopologies = append(c.wire.Subtopologies, wire)
+		c.description.Subtopologies = append(c.description.Subtopologies, sub.describe(id, topicName))
+	}
+	slices.SortFunc(c.wire.Subtopologies, func(a, b kmsg.StreamsGroupHeartbeatRequestTopologySubtopology) int {
+		return cmp.Compare(a.SubtopologyID, b.SubtopologyID) // as strings, so "10" before "2"
+	})
+	return c, nil
+}
+
+// The settings that Java gives its internal topics.
+var (
+	changelogConfig = map[string]string{
+		"cleanup.policy":         "compact",
+		"message.timestamp.type": "CreateTime",
+	}
+	repartitionConfig = map[string]string{
+		"cleanup.policy":         "delete",
+		"message.timestamp.type": "CreateTime",
+		"retention.ms":           "-1",
+		"segment.bytes":          "52428800",
+	}
+)
+
+func topicInfo(name string, partitions int32, replicationFactor int16, config map[string]string) kmsg.TopicInfo {
+	info := kmsg.TopicInfo{Topic: name, NumPartitions: partitions, ReplicationFactor: replicationFactor}
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		info.Configs = append(info.Configs, kmsg.TopicInfoConfig{Key: key, Value: config[key]})
+	}
+	return info
+}
+
+func sortTopics(topics []kmsg.TopicInfo) {
+	slices.SortFunc(topics, func(a, b kmsg.TopicInfo) int { return cmp.Compare(a.Topic, b.Topic) })
+}
+
+// describe is the subtopology as the broker keeps it for tools (KIP-1331).
+func (s *subtopology) describe(id string, topicName func(string) string) kmsg.TopologyDescriptionSubtopology {
+	d := kmsg.TopologyDescriptionSubtopology{SubtopologyID: id}
+	for _, n := range s.nodes {
+		dn := kmsg.TopologyDescriptionNode{Name: n.name, NodeType: int8(n.kind), Stores: slices.Sorted(slices.Values(n.stores))}
+		for _, topic := range n.topics {
+			dn.SourceTopics = append(dn.SourceTopics, topicName(topic))
+		}
+		slices.Sort(dn.SourceTopics)
+		if n.kind == sinkKind {
+			dn.SinkTopic = kmsg.StringPtr(topicName(n.topic))
+		}
+		for _, child := range n.children {
+			dn.Successors = append(dn.Successors, child.name)
+		}
+		slices.Sort(dn.Successors)
+		d.Nodes = append(d.Nodes, dn)
+	}
+	slices.SortFunc(d.Nodes, func(a, b kmsg.TopologyDescriptionNode) int { return cmp.Compare(a.Name, b.Name) })
+	return d
+}

@@ -1,0 +1,137 @@
+package streams
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Config is an application's configuration. Zero values mean Kafka Streams'
+// defaults, unless a field says otherwise.
+type Config struct {
+	// ApplicationID is the id of the streams group, and what the names of
+	// internal topics begin with (application.id). It is required.
+	ApplicationID string
+
+	// Brokers are host:port addresses to find the cluster at
+	// (bootstrap.servers). They are required.
+	Brokers []string
+
+	// ClientID names the application's clients to the broker (client.id);
+	// empty: the application id and a random part.
+	ClientID string
+
+	// NumStreamThreads is how many members the application has in the group,
+	// each with tasks of its own (num.stream.threads); 0: one.
+	NumStreamThreads int
+
+	// CommitInterval is how often what was processed is committed
+	// (commit.interval.ms); 0: 30 s.
+	CommitInterval time.Duration
+
+	// MaxPollInterval is how long a thread may go without progress before its
+	// member leaves the group (max.poll.interval.ms); 0: 5 min.
+	MaxPollInterval time.Duration
+
+	// ReplicationFactor is that of internal topics (replication.factor); 0:
+	// the broker's default.
+	ReplicationFactor int16
+
+	// AutoOffsetReset is where an input partition without a committed offset
+	// begins (auto.offset.reset); the zero value: at its start, which is
+	// Kafka Streams' default.
+	AutoOffsetReset OffsetReset
+
+	// CloseTimeout bounds how long Run takes to commit, close and leave once
+	// its context has ended; 0: 30 s. There is no such limit in Java's close().
+	CloseTimeout time.Duration
+
+	// StartTimeout bounds how long no broker may be reachable when the
+	// application starts; 0: 30 s. Later the brokers are waited for without a
+	// limit.
+	StartTimeout time.Duration
+
+	// ClientOptions are given to all Kafka clients: TLS, SASL, timeouts, hooks.
+	// The options that Odradek itself depends on come after them and win.
+	ClientOptions []kgo.Opt
+
+	// StateListener is told each change of the application's state, one at a
+	// time. It must return quickly and not call the App. Nil: nobody.
+	StateListener func(from, to State)
+
+	// Logger takes what the application has to say; nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// OffsetReset is where a partition without a committed offset begins.
+type OffsetReset int8
+
+// The ways to begin.
+const (
+	ResetEarliest OffsetReset = iota // at the partition's start
+	ResetLatest                      // at its end
+)
+
+func (r OffsetReset) offset() kgo.Offset {
+	if r == ResetLatest {
+		return kgo.NewOffset().AtEnd()
+	}
+	return kgo.NewOffset().AtStart()
+}
+
+// withDefaults returns the configuration with defaults filled in, or all that is
+// wrong with it.
+func (c Config) withDefaults() (Config, error) {
+	var errs []error
+	require := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	require(c.ApplicationID != "", "ApplicationID is empty")
+	require(len(c.Brokers) > 0, "Brokers is empty")
+	require(!slices.Contains(c.Brokers, ""), "Brokers %q has an empty address", c.Brokers)
+	require(c.NumStreamThreads >= 0, "NumStreamThreads %d is negative", c.NumStreamThreads)
+	require(c.CommitInterval >= 0, "CommitInterval %v is negative", c.CommitInterval)
+	require(c.MaxPollInterval >= 0, "MaxPollInterval %v is negative", c.MaxPollInterval)
+	require(c.CloseTimeout >= 0, "CloseTimeout %v is negative", c.CloseTimeout)
+	require(c.StartTimeout >= 0, "StartTimeout %v is negative", c.StartTimeout)
+	require(c.ReplicationFactor >= -1, "ReplicationFactor %d is negative", c.ReplicationFactor)
+	require(c.AutoOffsetReset == ResetEarliest || c.AutoOffsetReset == ResetLatest, "AutoOffsetReset %d is unknown", c.AutoOffsetReset)
+	if len(errs) > 0 {
+		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(errs...))
+	}
+	orDefault(&c.NumStreamThreads, 1)
+	orDefault(&c.CommitInterval, 30*time.Second)
+	orDefault(&c.CloseTimeout, 30*time.Second)
+	orDefault(&c.ReplicationFactor, -1)
+	orDefault(&c.Logger, slog.Default())
+	return c, nil
+}
+
+func orDefault[T comparable](p *T, value T) {
+	var zero T
+	if *p == zero {
+		*p = value
+	}
+}
+
+// clientOptions are those of every client of the application.
+func (c *Config) clientOptions() []kgo.Opt {
+	opts := []kgo.Opt{
+		// As Java's producer: uncompressed unless asked for, and at most 32 MiB
+		// waiting for the broker.
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.MaxBufferedRecords(maxBufferedRecords),
+		kgo.MaxBufferedBytes(32 << 20),
+	}
+	return append(append(opts, c.ClientOptions...), kgo.SeedBrokers(c.Brokers...))
+}
+
+// maxBufferedRecords is large enough that the limit in bytes is the one that
+// counts for all but the smallest records.
+const maxBufferedRecords = 100_000

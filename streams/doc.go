@@ -1,0 +1,24 @@
+// Package streams is Kafka Streams for Go: describe a topology, run it, and the
+// program is a full member of a streams group (KIP-1071), beside members in Go or
+// Java.
+//
+// A topology comes from the DSL:
+//
+//	b := streams.NewBuilder()
+//	lines := streams.Stream[string, string](b, "lines")
+//	words := streams.FlatMapValues(lines, strings.Fields)
+//	counts := streams.GroupBy(words, func(_, word string) string { return word }).Count()
+//	counts.ToStream().To("counts")
+//	app, err := streams.NewApp(b.Build(), streams.Config{ApplicationID: "wordcount", Brokers: brokers})
+//	…
+//	err = app.Run(ctx)
+//
+// or is put together from sources, processors and sinks: see [Topology] and
+// [Processor]. [App.Run] returns when its context ends, with all that was
+// processed committed and the group left, or with the error that stopped it.
+//
+// Names, internal topics and bytes are those of Java Kafka Streams 4.4.
+//
+// The package imports taskmgr, membership, state and serde. Begin with [Builder]
+// and [App].
+package streams

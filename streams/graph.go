@@ -1,0 +1,105 @@
+package streams
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/odradek-go/odradek/taskmgr"
+)
+
+// receiver is a node of a running graph as its parents see it.
+type receiver[K, V any] interface {
+	receive(Record[K, V]) error
+}
+
+// running is a node of a running graph, whatever its types.
+type running interface {
+	// connect adds a child. Build has checked the types, so a child of another
+	// type is a defect of ours.
+	connect(name string, child running) error
+	open() error
+	close() error
+}
+
+// emitter is the output side of a running node, which embeds it.
+type emitter[K, V any] struct {
+	children []receiver[K, V]
+	names    []string
+}
+
+func (e *emitter[K, V]) connect(name string, child running) error {
+	r, ok := child.(receiver[K, V])
+	if !ok {
+		return fmt.Errorf("streams: %q does not take %T", name, Record[K, V]{})
+	}
+	e.children = append(e.children, r)
+	e.names = append(e.names, name)
+	return nil
+}
+
+func (e *emitter[K, V]) forward(r Record[K, V]) error {
+	for _, c := range e.children {
+		if err := c.receive(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *emitter[K, V]) open() error  { return nil }
+func (e *emitter[K, V]) close() error { return nil }
+
+// graph is the running graph of one task.
+type graph struct {
+	sources map[string]taskmgr.Source
+	nodes   []running
+}
+
+func (g *graph) Source(topic string) taskmgr.Source { return g.sources[topic] }
+
+func (g *graph) Close() error {
+	var errs []error
+	for _, n := range g.nodes {
+		errs = append(errs, n.close())
+	}
+	return errors.Join(errs...)
+}
+
+// taskContext is what a node is made with.
+type taskContext struct {
+	*taskmgr.Context
+	topicName func(string) string // a topic's name in the cluster
+}
+
+// newGraph makes the running nodes of one subtopology, parents before children.
+func newGraph(nodes []*node, ctx *taskContext) (*graph, error) {
+	g := &graph{sources: make(map[string]taskmgr.Source)}
+	made := make(map[*node]running, len(nodes))
+	for _, n := range nodes {
+		r, err := n.make(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", n.name, err)
+		}
+		made[n] = r
+		g.nodes = append(g.nodes, r)
+		if source, ok := r.(taskmgr.Source); ok {
+			for _, topic := range n.topics {
+				g.sources[ctx.topicName(topic)] = source
+			}
+		}
+	}
+	for _, n := range nodes {
+		for _, child := range n.children {
+			if err := made[n].connect(child.name, made[child]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i, r := range g.nodes {
+		if err := r.open(); err != nil {
+			g.nodes = g.nodes[:i]
+			return nil, errors.Join(fmt.Errorf("%s: %w", nodes[i].name, err), g.Close())
+		}
+	}
+	return g, nil
+}

@@ -1,0 +1,99 @@
+package streams
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/odradek-go/odradek/membership"
+	"github.com/odradek-go/odradek/state"
+	"github.com/odradek-go/odradek/taskmgr"
+)
+
+// Processor is a node of a topology that an application writes itself (KIP-478).
+// There is one instance for each task, which one goroutine uses. An error that a
+// method returns stops the stream thread.
+type Processor[KIn, VIn, KOut, VOut any] interface {
+	// Init is called once, before the first record; stores are restored.
+	Init(ctx *ProcessorContext[KOut, VOut]) error
+
+	// Process takes one record. It sends on what it wants to with
+	// ProcessorContext.Forward.
+	Process(r Record[KIn, VIn]) error
+
+	// Close is called once, when the task ends or moves to another member.
+	Close() error
+}
+
+// ProcessorContext is what a processor knows of its task, and how it sends on.
+type ProcessorContext[K, V any] struct {
+	out    *emitter[K, V]
+	task   *taskmgr.Context
+	node   string
+	stores []string
+}
+
+// Forward sends a record to all children.
+func (c *ProcessorContext[K, V]) Forward(r Record[K, V]) error { return c.out.forward(r) }
+
+// ForwardTo sends a record to the child of that name.
+func (c *ProcessorContext[K, V]) ForwardTo(child string, r Record[K, V]) error {
+	i := slices.Index(c.out.names, child)
+	if i < 0 {
+		return fmt.Errorf("streams: processor %q has no child %q, only %q", c.node, child, c.out.names)
+	}
+	return c.out.children[i].receive(r)
+}
+
+// TaskID is the id of the task.
+func (c *ProcessorContext[K, V]) TaskID() membership.TaskID { return c.task.Task }
+
+// StreamTime is the highest record time that the task has seen, in milliseconds,
+// and -1 before its first record.
+func (c *ProcessorContext[K, V]) StreamTime() int64 { return c.task.StreamTime() }
+
+// RecordMetadata says which record of a source topic is being processed. ok is
+// false where none is, as in Init.
+func (c *ProcessorContext[K, V]) RecordMetadata() (topic string, partition int32, offset int64, ok bool) {
+	r := c.task.Record()
+	if r == nil {
+		return "", 0, 0, false
+	}
+	return r.Topic, r.Partition, r.Offset, true
+}
+
+func (c *ProcessorContext[K, V]) store(name string) (state.Store, error) {
+	if !slices.Contains(c.stores, name) {
+		return nil, fmt.Errorf("streams: processor %q is not connected to a state store %q, only to %q", c.node, name, c.stores)
+	}
+	return c.task.Store(name), nil
+}
+
+// GetStore returns a store that the processor is connected to. S is the store's
+// type, such as *state.TimestampedKeyValue[string, int64].
+func GetStore[S state.Store, K, V any](ctx *ProcessorContext[K, V], name string) (S, error) {
+	var none S
+	s, err := ctx.store(name)
+	if err != nil {
+		return none, err
+	}
+	typed, ok := s.(S)
+	if !ok {
+		return none, fmt.Errorf("streams: state store %q is a %T, not a %T", name, s, none)
+	}
+	return typed, nil
+}
+
+// processorNode runs a Processor.
+type processorNode[KIn, VIn, KOut, VOut any] struct {
+	emitter[KOut, VOut]
+	processor Processor[KIn, VIn, KOut, VOut]
+	ctx       *ProcessorContext[KOut, VOut]
+}
+
+func (n *processorNode[KIn, VIn, KOut, VOut]) open() error { return n.processor.Init(n.ctx) }
+
+func (n *processorNode[KIn, VIn, KOut, VOut]) close() error { return n.processor.Close() }
+
+func (n *processorNode[KIn, VIn, KOut, VOut]) receive(r Record[KIn, VIn]) error {
+	return n.processor.Process(r)
+}

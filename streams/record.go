@@ -1,0 +1,43 @@
+package streams
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Header is a record header, as franz-go has it.
+type Header = kgo.RecordHeader
+
+// Record is what flows from processor to processor.
+//
+// Kafka keys and values can be null, which a Go type need not be able to say:
+// KeyNull and ValueNull say it, and Key or Value is then the type's zero value.
+type Record[K, V any] struct {
+	Key       K
+	Value     V
+	KeyNull   bool
+	ValueNull bool
+
+	// Timestamp is the event time in milliseconds since the Unix epoch.
+	Timestamp int64
+
+	// Headers go along with the record and are shared by all that it becomes.
+	// They must not be changed in place.
+	Headers []Header
+}
+
+// Time is the record's timestamp.
+func (r Record[K, V]) Time() time.Time { return time.UnixMilli(r.Timestamp) }
+
+// withValue is r with another value, not null.
+func withValue[K, V, VOut any](r Record[K, V], v VOut) Record[K, VOut] {
+	return Record[K, VOut]{Key: r.Key, KeyNull: r.KeyNull, Value: v, Timestamp: r.Timestamp, Headers: r.Headers}
+}
+
+// change is the value of a table's records: what a key's value became, and
+// where the receiver asked for it what it was.
+type change[V any] struct {
+	value  V
+	exists bool // false: the key was deleted
+}

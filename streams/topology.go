@@ -1,0 +1,244 @@
+package streams
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/odradek-go/odradek/serde"
+	"github.com/odradek-go/odradek/state"
+)
+
+// Topology is a graph of sources, processors and sinks. It is made node by node
+// with [AddSource], [AddProcessor], [AddSink] and [Topology.AddStateStore], or by
+// a [Builder] from the DSL.
+//
+// What is wrong with a call is reported by [NewApp], all of it together, with the
+// names of the nodes.
+type Topology struct {
+	nodes    []*node // in the order of the calls
+	byName   map[string]*node
+	stores   []*store
+	internal map[string]internalTopic // repartition topics, by name without the application id
+	errs     []error
+}
+
+type nodeKind int8
+
+const (
+	sourceKind nodeKind = iota + 1 // the numbers of KIP-1331's node types
+	processorKind
+	sinkKind
+)
+
+// node is one node of a topology.
+type node struct {
+	name     string
+	kind     nodeKind
+	parents  []*node
+	children []*node
+	topics   []string // that a source reads
+	topic    string   // that a sink writes
+	stores   []string // that a processor uses
+	in, out  reflect.Type
+	make     func(*taskContext) (running, error)
+}
+
+// store is one state store of a topology and the processors that use it.
+type store struct {
+	StateStore
+	users []*node
+}
+
+// NewTopology returns an empty topology.
+func NewTopology() *Topology {
+	return &Topology{byName: make(map[string]*node), internal: make(map[string]internalTopic)}
+}
+
+// AddSource adds a source that reads topics. The serdes may be left out where
+// [serde.For] knows one.
+func AddSource[K, V any](t *Topology, name string, c Consumed[K, V], topics ...string) {
+	keys, values := serdeOr(c.Key), serdeOr(c.Value)
+	if len(topics) == 0 {
+		t.errorf("source %q: no topic to read", name)
+	}
+	for _, topic := range topics {
+		for _, other := range t.nodes {
+			if slices.Contains(other.topics, topic) {
+				t.errorf("source %q: topic %q is read by source %q already", name, topic, other.name)
+			}
+		}
+	}
+	t.needSerdes(name, "Consumed", keys, values)
+	t.add(&node{
+		name: name, kind: sourceKind, topics: topics, out: reflect.TypeFor[Record[K, V]](),
+		make: func(*taskContext) (running, error) {
+			return &sourceNode[K, V]{keys: keys, values: values}, nil
+		},
+	})
+}
+
+// AddProcessor adds a processor below parents. Each task calls newProcessor once.
+func AddProcessor[KIn, VIn, KOut, VOut any](t *Topology, name string, newProcessor func() Processor[KIn, VIn, KOut, VOut], parents ...string) {
+	n := addNode[KIn, VIn, KOut, VOut](t, name, parents, nil)
+	n.make = func(ctx *taskContext) (running, error) {
+		p := &processorNode[KIn, VIn, KOut, VOut]{processor: newProcessor()}
+		p.ctx = &ProcessorContext[KOut, VOut]{out: &p.emitter, task: ctx.Context, node: name, stores: n.stores}
+		return p, nil
+	}
+}
+
+// AddSink adds a sink below parents that writes to topic. The serdes may be left
+// out where [serde.For] knows one.
+func AddSink[K, V any](t *Topology, name, topic string, p Produced[K, V], parents ...string) {
+	addSink(t, name, topic, p, parents)
+}
+
+func addSink[K, V any](t *Topology, name, topic string, p Produced[K, V], parents []string) {
+	keys, values := serdeOr(p.Key), serdeOr(p.Value)
+	if topic == "" {
+		t.errorf("sink %q: no topic to write to", name)
+	}
+	t.needSerdes(name, "Produced", keys, values)
+	n := &node{name: name, kind: sinkKind, topic: topic, in: reflect.TypeFor[Record[K, V]]()}
+	n.make = func(ctx *taskContext) (running, error) {
+		return &sinkNode[K, V]{keys: keys, values: values, topic: ctx.topicName(topic), out: ctx.Out}, nil
+	}
+	t.add(n, parents...)
+}
+
+// AddStateStore adds a state store and connects it to processors.
+func (t *Topology) AddStateStore(s StateStore, processors ...string) {
+	for _, other := range t.stores {
+		if other.Name == s.Name {
+			t.errorf("state store %q: there is one of that name already", s.Name)
+			return
+		}
+	}
+	if s.err != nil {
+		t.errorf("state store %q: %w", s.Name, s.err)
+	}
+	added := &store{StateStore: s}
+	t.stores = append(t.stores, added)
+	for _, name := range processors {
+		n := t.byName[name]
+		if n == nil || n.kind != processorKind {
+			t.errorf("state store %q: there is no processor %q to connect it to", s.Name, name)
+			continue
+		}
+		added.users = append(added.users, n)
+		n.stores = append(n.stores, s.Name)
+	}
+}
+
+// addNode adds a node that takes Record[KIn, VIn] and sends Record[KOut, VOut].
+func addNode[KIn, VIn, KOut, VOut any](t *Topology, name string, parents []string, make func(*taskContext) (running, error)) *node {
+	n := &node{
+		name: name, kind: processorKind, make: make,
+		in: reflect.TypeFor[Record[KIn, VIn]](), out: reflect.TypeFor[Record[KOut, VOut]](),
+	}
+	t.add(n, parents...)
+	return n
+}
+
+// add adds a node below parents, which must be there and send what n takes.
+func (t *Topology) add(n *node, parents ...string) {
+	if n.name == "" {
+		t.errorf("a node has no name")
+	}
+	if t.byName[n.name] != nil {
+		t.errorf("node %q: there is one of that name already", n.name)
+		return
+	}
+	if n.kind != sourceKind && len(parents) == 0 {
+		t.errorf("node %q: it has no parent", n.name)
+	}
+	t.nodes = append(t.nodes, n)
+	t.byName[n.name] = n
+	for _, name := range parents {
+		p := t.byName[name]
+		switch {
+		case p == nil || p == n:
+			t.errorf("node %q: there is no node %q to be its parent", n.name, name)
+		case p.kind == sinkKind:
+			t.errorf("node %q: its parent %q is a sink, which has no children", n.name, name)
+		case p.out != n.in:
+			t.errorf("node %q takes %v, but its parent %q sends %v", n.name, n.in, name, p.out)
+		default:
+			p.children = append(p.children, n)
+			n.parents = append(n.parents, p)
+		}
+	}
+}
+
+func (t *Topology) errorf(format string, args ...any) {
+	t.errs = append(t.errs, fmt.Errorf(format, args...))
+}
+
+func (t *Topology) needSerdes(node, option string, keys, values any) {
+	if keys == nil {
+		t.errorf("%q: no serde for its keys: give one with %s", node, option)
+	}
+	if values == nil {
+		t.errorf("%q: no serde for its values: give one with %s", node, option)
+	}
+}
+
+// check returns all that is wrong with the topology.
+func (t *Topology) check() error {
+	errs := slices.Clone(t.errs)
+	if len(t.nodes) == 0 {
+		errs = append(errs, errors.New("it has no nodes"))
+	}
+	for _, s := range t.stores {
+		if len(s.users) == 0 {
+			errs = append(errs, fmt.Errorf("state store %q: no processor is connected to it", s.Name))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrTopology, errors.Join(errs...))
+}
+
+// serdeOr is s, or the standard serde of T; it is nil where T has none.
+func serdeOr[T any](s serde.Serde[T]) serde.Serde[T] {
+	if s == nil {
+		s, _ = serde.For[T]()
+	}
+	return s
+}
+
+// StateStore describes a state store. The functions that make one, such as
+// [NewTimestampedKeyValueStore], fill it in.
+type StateStore struct {
+	// Name is unique in the topology and part of the changelog topic's name.
+	Name string
+
+	// LoggingDisabled leaves the store without a changelog: what it holds is
+	// lost when its task moves.
+	LoggingDisabled bool
+
+	// ChangelogConfig are topic settings of the changelog, over the defaults.
+	ChangelogConfig map[string]string
+
+	open func() state.Store
+	err  error
+}
+
+// NewTimestampedKeyValueStore describes an in-memory key-value store that keeps a
+// timestamp with each value, a [state.TimestampedKeyValue].
+func NewTimestampedKeyValueStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) StateStore {
+	keys, values = serdeOr(keys), serdeOr(values)
+	s := StateStore{Name: name, open: func() state.Store {
+		return state.NewTimestampedKeyValue(name, keys, values, state.NewMemory)
+	}}
+	switch {
+	case keys == nil:
+		s.err = fmt.Errorf("no serde for its keys of type %v", reflect.TypeFor[K]())
+	case values == nil:
+		s.err = fmt.Errorf("no serde for its values of type %v", reflect.TypeFor[V]())
+	}
+	return s
+}

@@ -1,0 +1,154 @@
+package taskmgr
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// AnyPartition leaves the partition of a record to the default partitioner:
+// murmur2 of the key as in Java, and sticky for a record without a key.
+const AnyPartition int32 = -1
+
+// Collector takes the records that tasks send, in order and without waiting for
+// the broker.
+type Collector interface {
+	// Grab returns an empty buffer to serialize a key or a value into. It is
+	// valid until the next Grab or Keep.
+	Grab() []byte
+
+	// Keep takes what was appended to the last grabbed buffer over for a
+	// record and returns it.
+	Keep(b []byte) []byte
+
+	// Send sends a record. Key and value must not be changed afterwards; nil is
+	// null. The timestamp is in milliseconds. An error is one that an earlier
+	// record met: nothing more can be sent.
+	Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
+}
+
+const (
+	bufferSize = 64 << 10 // shared by the keys and values of about a thousand records
+	bufferRoom = 1 << 10  // a grabbed buffer has room for at least that much
+	recordSlab = 128      // records allocated at a time
+)
+
+// buffer hands out parts of large allocations, so that a record's key and value
+// cost none of their own.
+type buffer struct{ free []byte }
+
+func (b *buffer) Grab() []byte {
+	if cap(b.free) < bufferRoom {
+		b.free = make([]byte, 0, bufferSize)
+	}
+	return b.free[:0]
+}
+
+func (b *buffer) Keep(used []byte) []byte {
+	n := len(used)
+	if n > 0 && cap(b.free) > 0 && &used[0] == &b.free[:1][0] {
+		b.free = b.free[n:n:cap(b.free)]
+	}
+	return used[:n:n]
+}
+
+// producer is the Collector of a thread, on the thread's client.
+type producer struct {
+	buffer
+	ctx     context.Context // of the thread; its end stops waiting for room
+	client  *kgo.Client
+	records []kgo.Record
+	failed  atomic.Pointer[ProduceError]
+	promise func(*kgo.Record, error)
+}
+
+func newProducer(ctx context.Context, client *kgo.Client) *producer {
+	p := &producer{ctx: ctx, client: client}
+	p.promise = func(r *kgo.Record, err error) {
+		if err != nil {
+			p.failed.CompareAndSwap(nil, &ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err})
+		}
+	}
+	return p
+}
+
+func (p *producer) Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
+	if len(p.records) == 0 {
+		p.records = make([]kgo.Record, recordSlab)
+	}
+	r := &p.records[0]
+	p.records = p.records[1:]
+	r.Topic, r.Partition, r.Key, r.Value, r.Headers = topic, partition, key, value, headers
+	r.Timestamp = time.UnixMilli(timestamp)
+	p.client.Produce(p.ctx, r, p.promise)
+	return p.err()
+}
+
+// err is the first failure of a record, which every later commit must respect:
+// what was sent before it may be missing from the topic.
+func (p *producer) err() error {
+	if e := p.failed.Load(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// flush waits until all records that were sent are stored by the broker.
+func (p *producer) flush(ctx context.Context) error {
+	if err := p.client.Flush(ctx); err != nil {
+		return err
+	}
+	return p.err()
+}
+
+// Partitioner is the partitioner that a thread's client must have: a record
+// that names its partition goes there, any other where Java would send it.
+func Partitioner() kgo.Partitioner { return partitioner{kgo.StickyKeyPartitioner(nil)} }
+
+type partitioner struct{ kgo.Partitioner }
+
+func (p partitioner) ForTopic(topic string) kgo.TopicPartitioner {
+	tp := p.Partitioner.ForTopic(topic)
+	onNew, _ := tp.(kgo.TopicPartitionerOnNewBatch)
+	return topicPartitioner{tp, onNew}
+}
+
+type topicPartitioner struct {
+	kgo.TopicPartitioner
+	onNew kgo.TopicPartitionerOnNewBatch
+}
+
+func (p topicPartitioner) RequiresConsistency(r *kgo.Record) bool {
+	return r.Partition >= 0 || p.TopicPartitioner.RequiresConsistency(r)
+}
+
+func (p topicPartitioner) Partition(r *kgo.Record, n int) int {
+	if r.Partition >= 0 {
+		return int(r.Partition)
+	}
+	return p.TopicPartitioner.Partition(r, n)
+}
+
+func (p topicPartitioner) OnNewBatch() {
+	if p.onNew != nil {
+		p.onNew.OnNewBatch()
+	}
+}
+
+// changelog appends the changes of one store to its partition of the changelog
+// topic.
+type changelog struct {
+	out       Collector
+	topic     string
+	partition int32
+}
+
+func (c changelog) Append(key, value []byte, timestamp int64) error {
+	key = c.out.Keep(append(c.out.Grab(), key...))
+	if value != nil {
+		value = c.out.Keep(append(c.out.Grab(), value...))
+	}
+	return c.out.Send(c.topic, c.partition, key, value, timestamp, nil)
+}

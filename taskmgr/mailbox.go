@@ -1,0 +1,87 @@
+package taskmgr
+
+import (
+	"context"
+	"sync"
+
+	"github.com/odradek-go/odradek/membership"
+)
+
+// mailbox brings the thread the news of its membership loop and its updater. A
+// letter wakes the thread from a poll. Of assignments only the latest counts, and
+// losing all tasks makes an earlier one void.
+type mailbox struct {
+	mu   sync.Mutex
+	news news
+	any  bool
+	wake context.CancelFunc
+	gone bool // the loop has ended
+}
+
+// news is what has come since the last look.
+type news struct {
+	assignment *membership.Assignment
+	lost       error // why all tasks are lost; nil where they are not
+	ready      *bool
+	restored   []restoredTask
+	left       bool  // the loop has ended
+	leftErr    error // why, where it should not have
+}
+
+type restoredTask struct {
+	task *task
+	err  error
+}
+
+func (m *mailbox) post(write func(*news)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	write(&m.news)
+	m.any = true
+	if m.wake != nil {
+		m.wake()
+	}
+}
+
+func (m *mailbox) assignment(a membership.Assignment) {
+	m.post(func(n *news) { n.assignment = &a })
+}
+
+func (m *mailbox) lost(reason error) {
+	m.post(func(n *news) { n.assignment, n.lost = nil, reason })
+}
+
+func (m *mailbox) ready(ready bool) { m.post(func(n *news) { n.ready = &ready }) }
+
+func (m *mailbox) restored(t *task, err error) {
+	m.post(func(n *news) { n.restored = append(n.restored, restoredTask{t, err}) })
+}
+
+func (m *mailbox) left(err error) {
+	m.post(func(n *news) { n.left, n.leftErr, m.gone = true, err, true })
+}
+
+// hasLeft says whether the loop has ended.
+func (m *mailbox) hasLeft() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.gone
+}
+
+// take returns the news, if there is any.
+func (m *mailbox) take() (news, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, any := m.news, m.any
+	m.news, m.any = news{}, false
+	return n, any
+}
+
+// wakes has the next letter call wake. It returns false where one is there
+// already.
+func (m *mailbox) wakes(wake context.CancelFunc) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wake = wake
+	return !m.any
+}

@@ -1,0 +1,227 @@
+package taskmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// identity is who commits: the member of the group, and its epoch as the group's
+// generation (KIP-1071).
+type identity struct {
+	group, member string
+	instance      *string
+	epoch         int32
+}
+
+// errStaleEpoch says that the coordinator has a newer epoch of ours than the
+// request: the answer to a heartbeat is still on its way to us.
+var errStaleEpoch = errors.New("the member epoch is stale")
+
+// errFenced says that the group no longer has us as the member that we were.
+var errFenced = errors.New("the member was fenced by the group coordinator")
+
+// classify turns an error code of a commit or a fetch into nil, errStaleEpoch,
+// errFenced, or the error itself.
+func classify(code int16) error {
+	err := kerr.ErrorForCode(code)
+	switch err {
+	case nil:
+		return nil
+	case kerr.StaleMemberEpoch:
+		return errStaleEpoch
+	case kerr.UnknownMemberID, kerr.FencedMemberEpoch, kerr.IllegalGeneration, kerr.FencedInstanceID:
+		return fmt.Errorf("%w: %w", errFenced, err)
+	}
+	return err
+}
+
+// retriable says whether the same request may go through later.
+func retriable(err error) bool {
+	var ke *kerr.Error
+	return errors.As(err, &ke) && (ke.Retriable || ke == kerr.UnknownTopicID)
+}
+
+// commitOffsets commits the next offsets of the inputs and their partitions'
+// times, and marks what was committed as clean. It makes one attempt.
+func commitOffsets(ctx context.Context, client *kgo.Client, who identity, topics topics, inputs []*input) error {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	req.Group, req.MemberID, req.Generation, req.InstanceID = who.group, who.member, who.epoch, who.instance
+
+	type key struct {
+		topic     string
+		partition int32
+	}
+	asked := make(map[key]*input, len(inputs))
+	index := make(map[string]int)
+	for _, in := range inputs {
+		i, ok := index[in.topic]
+		if !ok {
+			i = len(req.Topics)
+			index[in.topic] = i
+			rt := kmsg.NewOffsetCommitRequestTopic()
+			rt.Topic, rt.TopicID = in.topic, topics[in.topic].id
+			req.Topics = append(req.Topics, rt)
+		}
+		rp := kmsg.NewOffsetCommitRequestTopicPartition()
+		rp.Partition, rp.Offset, rp.LeaderEpoch = in.partition, in.next, in.leaderEpoch
+		rp.Metadata = kmsg.StringPtr(encodeMetadata(in.time))
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, rp)
+		asked[key{in.topic, in.partition}] = in
+	}
+
+	resp, err := req.RequestWith(ctx, client)
+	if err != nil {
+		return &CommitError{Op: "commit", Err: err}
+	}
+	var errs []error
+	for _, rt := range resp.Topics {
+		topic := topics.name(rt.Topic, rt.TopicID)
+		for _, rp := range rt.Partitions {
+			in := asked[key{topic, rp.Partition}]
+			if in == nil {
+				continue
+			}
+			delete(asked, key{topic, rp.Partition})
+			if err := classify(rp.ErrorCode); err != nil {
+				errs = append(errs, &CommitError{Op: "commit", Topic: topic, Partition: rp.Partition, Err: err})
+				continue
+			}
+			in.dirty = false
+		}
+	}
+	for k := range asked {
+		errs = append(errs, &CommitError{Op: "commit", Topic: k.topic, Partition: k.partition, Err: errors.New("the broker did not answer for it")})
+	}
+	return worst(errs)
+}
+
+// fetchOffsets fills in the committed offset, leader epoch and time of each
+// input; next is −1 where nothing was committed. It makes one attempt.
+func fetchOffsets(ctx context.Context, client *kgo.Client, who identity, topics topics, inputs []*input) error {
+	group := kmsg.NewOffsetFetchRequestGroup()
+	group.Group, group.MemberID, group.MemberEpoch = who.group, &who.member, who.epoch
+	index := make(map[string]int)
+	for _, in := range inputs {
+		in.next, in.leaderEpoch, in.time = -1, -1, -1
+		i, ok := index[in.topic]
+		if !ok {
+			i = len(group.Topics)
+			index[in.topic] = i
+			rt := kmsg.NewOffsetFetchRequestGroupTopic()
+			rt.Topic, rt.TopicID = in.topic, topics[in.topic].id
+			group.Topics = append(group.Topics, rt)
+		}
+		group.Topics[i].Partitions = append(group.Topics[i].Partitions, in.partition)
+	}
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Groups, req.RequireStable = append(req.Groups, group), true
+
+	resp, err := req.RequestWith(ctx, client)
+	if err != nil {
+		return &CommitError{Op: "fetch", Err: err}
+	}
+	var errs []error
+	for _, rg := range resp.Groups {
+		if err := classify(rg.ErrorCode); err != nil {
+			errs = append(errs, &CommitError{Op: "fetch", Err: err})
+		}
+		for _, rt := range rg.Topics {
+			topic := topics.name(rt.Topic, rt.TopicID)
+			for _, rp := range rt.Partitions {
+				if err := classify(rp.ErrorCode); err != nil {
+					errs = append(errs, &CommitError{Op: "fetch", Topic: topic, Partition: rp.Partition, Err: err})
+					continue
+				}
+				for _, in := range inputs {
+					if in.topic == topic && in.partition == rp.Partition && rp.Offset >= 0 {
+						in.next, in.leaderEpoch = rp.Offset, rp.LeaderEpoch
+						if rp.Metadata != nil {
+							in.time = decodeMetadata(*rp.Metadata)
+						}
+					}
+				}
+			}
+		}
+	}
+	return worst(errs)
+}
+
+// worst is the error that decides what happens next: fencing before a stale
+// epoch before one that can't be retried before one that can.
+func worst(errs []error) error {
+	rank := func(err error) int {
+		switch {
+		case errors.Is(err, errFenced):
+			return 3
+		case errors.Is(err, errStaleEpoch):
+			return 2
+		case !retriable(err):
+			return 1
+		}
+		return 0
+	}
+	var w error
+	for _, err := range errs {
+		if w == nil || rank(err) > rank(w) {
+			w = err
+		}
+	}
+	return w
+}
+
+// topics is what the cluster says of topics, by name.
+type topics map[string]topicInfo
+
+type topicInfo struct {
+	id         [16]byte
+	partitions int32
+}
+
+// name is the name of a topic in an answer, which newer versions give by id.
+func (ts topics) name(name string, id [16]byte) string {
+	if name != "" || id == [16]byte{} {
+		return name
+	}
+	for n, t := range ts {
+		if t.id == id {
+			return n
+		}
+	}
+	return ""
+}
+
+// metadataAge is how old a topic's metadata may be where we need its id or its
+// number of partitions: both change only when the topic does, and then the group
+// coordinator tells us by a new assignment or an error.
+const metadataAge = 10 * time.Second
+
+// fetchTopics asks the cluster for topics.
+func fetchTopics(ctx context.Context, client *kgo.Client, names []string) (topics, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	for _, name := range names {
+		rt := kmsg.NewMetadataRequestTopic()
+		rt.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, rt)
+	}
+	resp, err := client.RequestCachedMetadata(ctx, req, metadataAge)
+	if err != nil {
+		return nil, fmt.Errorf("fetch the metadata of topics %v: %w", names, err)
+	}
+	ts := make(topics, len(resp.Topics))
+	for _, t := range resp.Topics {
+		if t.Topic == nil {
+			continue
+		}
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			return nil, fmt.Errorf("fetch the metadata of topic %q: %w", *t.Topic, err)
+		}
+		ts[*t.Topic] = topicInfo{id: t.TopicID, partitions: int32(len(t.Partitions))}
+	}
+	return ts, nil
+}

@@ -1,0 +1,250 @@
+package taskmgr
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/odradek-go/odradek/membership"
+)
+
+// errLeft is what ends a thread whose member has left though it was not told to.
+var errLeft = errors.New("the member is no longer in the group")
+
+// takeNews acts on what the membership loop and the updater have told.
+func (t *Thread) takeNews(ctx context.Context) error {
+	n, any := t.mail.take()
+	if !any {
+		return nil
+	}
+	if n.left {
+		if n.leftErr == nil {
+			return errLeft
+		}
+		return n.leftErr
+	}
+	if n.lost != nil {
+		if err := t.loseTasks(n.lost); err != nil {
+			return err
+		}
+		t.loop.LostDone()
+	}
+	if n.ready != nil {
+		t.ready = *n.ready
+	}
+	if n.assignment != nil {
+		if err := t.reconcile(ctx, *n.assignment); err != nil {
+			return err
+		}
+	}
+	for _, r := range n.restored {
+		if t.tasks[r.task.id] != r.task || r.task.state != restoring {
+			continue // it was revoked meanwhile
+		}
+		if r.err != nil {
+			return r.err
+		}
+		r.task.state = restored
+	}
+	return t.startRestored(ctx)
+}
+
+// reconcile turns what the thread owns into what it is assigned: first it gives
+// up what it must, committed and closed, then it takes what is new, and then the
+// member acknowledges. So no task is ever active twice in the group.
+func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
+	t.log.Info("taking an assignment", "active", a.Active)
+	var revoked []*task
+	for id, task := range t.tasks {
+		if !slices.Contains(a.Active, id) {
+			revoked = append(revoked, task)
+		}
+	}
+	t.suspend(revoked)
+	if err := t.commit(ctx, revoked); err != nil {
+		return err
+	}
+	if err := t.closeTasks(revoked); err != nil {
+		return err
+	}
+	for _, id := range a.Active {
+		if t.tasks[id] != nil {
+			continue
+		}
+		spec, ok := t.cfg.Topology[id.Subtopology]
+		if !ok {
+			return &TaskError{Task: id, Err: errors.New("the group's topology has a subtopology that this application has not: does another application use the same id?")}
+		}
+		task, err := newTask(id, spec, t.out)
+		if err != nil {
+			return err
+		}
+		t.tasks[id] = task
+		t.updater.add(task)
+	}
+	t.assigned = true
+	t.loop.Reconciled(a.LocalEpoch)
+	return nil
+}
+
+// startRestored sets the tasks running whose stores are complete: from their
+// committed offsets.
+func (t *Thread) startRestored(ctx context.Context) error {
+	var tasks []*task
+	var names []string
+	for _, task := range t.tasks {
+		if task.state == restored {
+			tasks = append(tasks, task)
+			for _, topic := range task.spec.SourceTopics {
+				if !slices.Contains(names, topic) {
+					names = append(names, topic)
+				}
+			}
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	var inputs []*input
+	of := make(map[*task][]*input, len(tasks))
+	err := t.retry(ctx, func(who identity) error {
+		ts, err := fetchTopics(ctx, t.client, names)
+		if err != nil {
+			return err
+		}
+		inputs = inputs[:0]
+		for _, task := range tasks {
+			of[task] = nil
+			for _, topic := range task.spec.SourceTopics {
+				// A topic may have fewer partitions than the subtopology has tasks.
+				if task.id.Partition < ts[topic].partitions {
+					in := &input{task: task, topic: topic, partition: task.id.Partition}
+					of[task] = append(of[task], in)
+					inputs = append(inputs, in)
+				}
+			}
+		}
+		return fetchOffsets(ctx, t.client, who, ts, inputs)
+	})
+	if err != nil {
+		return err
+	}
+	consume := make(map[string]map[int32]kgo.Offset)
+	for _, in := range inputs {
+		if consume[in.topic] == nil {
+			consume[in.topic] = make(map[int32]kgo.Offset)
+		}
+		if t.inputs[in.topic] == nil {
+			t.inputs[in.topic] = make(map[int32]*input)
+		}
+		t.inputs[in.topic][in.partition] = in
+		consume[in.topic][in.partition] = t.cfg.Reset
+		if in.next >= 0 {
+			consume[in.topic][in.partition] = kgo.NewOffset().At(in.next).WithEpoch(in.leaderEpoch)
+		}
+	}
+	for _, task := range tasks {
+		if err := t.guard(func() error { return task.start(of[task]) }); err != nil {
+			return err
+		}
+	}
+	t.client.AddConsumePartitions(consume)
+	return nil
+}
+
+// commit commits what tasks have processed: first their stores and all that they
+// have sent, then their offsets, so that a crash in between repeats records and
+// loses none.
+func (t *Thread) commit(ctx context.Context, tasks []*task) error {
+	var inputs []*input
+	var names []string
+	for _, task := range tasks {
+		if !task.dirty() {
+			continue
+		}
+		if err := task.flush(); err != nil {
+			return err
+		}
+		for _, in := range task.inputs {
+			if in.dirty {
+				inputs = append(inputs, in)
+				if !slices.Contains(names, in.topic) {
+					names = append(names, in.topic)
+				}
+			}
+		}
+	}
+	if len(inputs) == 0 {
+		return nil
+	}
+	if err := t.out.flush(ctx); err != nil {
+		return err
+	}
+	return t.retry(ctx, func(who identity) error {
+		inputs = slices.DeleteFunc(inputs, func(in *input) bool { return !in.dirty })
+		ts, err := fetchTopics(ctx, t.client, names)
+		if err != nil {
+			return err
+		}
+		return commitOffsets(ctx, t.client, who, ts, inputs)
+	})
+}
+
+// retry calls try with who we are at the moment until it succeeds, fails for
+// good, or taskTimeout has passed. A stale epoch is retried: the newer one is on
+// its way to us.
+func (t *Thread) retry(ctx context.Context, try func(identity) error) error {
+	return backoff.Retry(func() error {
+		who := identity{group: t.cfg.Member.Group, member: t.loop.MemberID(), epoch: t.loop.MemberEpoch()}
+		if t.cfg.Member.InstanceID != "" {
+			who.instance = &t.cfg.Member.InstanceID
+		}
+		err := try(who)
+		if err == nil || errors.Is(err, errStaleEpoch) || retriable(err) {
+			return err
+		}
+		return backoff.Permanent(err)
+	}, retries(ctx, taskTimeout))
+}
+
+// loseTasks closes all tasks without a commit: they are no longer ours.
+func (t *Thread) loseTasks(reason error) error {
+	t.log.Warn("lost all tasks", "tasks", len(t.tasks), "reason", reason)
+	t.assigned = false
+	return t.closeTasks(t.all())
+}
+
+// suspend stops fetching for tasks.
+func (t *Thread) suspend(tasks []*task) {
+	remove := make(map[string][]int32)
+	for _, task := range tasks {
+		for _, in := range task.inputs {
+			remove[in.topic] = append(remove[in.topic], in.partition)
+			delete(t.inputs[in.topic], in.partition)
+		}
+	}
+	t.client.RemoveConsumePartitions(remove)
+}
+
+// closeTasks ends tasks, whatever their state, without a commit.
+func (t *Thread) closeTasks(tasks []*task) error {
+	t.suspend(tasks)
+	var errs []error
+	for _, task := range tasks {
+		if task.state == restoring {
+			t.updater.cancel(task.id)
+		}
+		delete(t.tasks, task.id)
+		errs = append(errs, t.guard(task.close))
+	}
+	return errors.Join(errs...)
+}
+
+// guard calls code of the application's, whose panics are errors.
+func (t *Thread) guard(call func() error) (err error) {
+	defer recovered(&err)
+	return call()
+}

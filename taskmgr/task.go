@@ -1,0 +1,224 @@
+package taskmgr
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/odradek-go/odradek/membership"
+	"github.com/odradek-go/odradek/state"
+)
+
+// taskState is where a task is in its life:
+//
+//	restoring ──▶ restored ──▶ running ──▶ closed
+//	    └────────────┴────────────────────────▲
+//
+// A restoring task's stores belong to the updater; in every other state they
+// belong to the thread.
+type taskState int8
+
+const (
+	restoring taskState = iota // the updater fills its stores
+	restored                   // complete, and waiting for the committed offsets
+	running                    // its partitions are being consumed
+	closed
+)
+
+// task is one active task of a thread.
+type task struct {
+	id     membership.TaskID
+	spec   Subtopology
+	state  taskState
+	ctx    *Context
+	stores []taskStore
+	graph  Graph
+	inputs []*input
+}
+
+type taskStore struct {
+	state.Store
+	changelog string // empty: not logged
+}
+
+// newTask makes a task with its stores open. It is restoring.
+func newTask(id membership.TaskID, spec Subtopology, out Collector) (_ *task, err error) {
+	t := &task{id: id, spec: spec}
+	defer func() {
+		if err != nil {
+			err = errors.Join(t.fail(err), t.closeStores())
+		}
+	}()
+	var stores []state.Store
+	for _, s := range spec.Stores {
+		store := s.New()
+		var log state.Changelog
+		if s.Changelog != "" {
+			log = changelog{out: out, topic: s.Changelog, partition: id.Partition}
+		}
+		if err := store.Open(log); err != nil {
+			return nil, err
+		}
+		t.stores = append(t.stores, taskStore{store, s.Changelog})
+		stores = append(stores, store)
+	}
+	t.ctx = NewContext(id, out, stores...)
+	return t, nil
+}
+
+// input is one partition of a source topic: what is known of it and what is to
+// be processed of it.
+type input struct {
+	task      *task
+	topic     string
+	partition int32
+	source    Source
+
+	queue []*kgo.Record // polled, not processed
+	head  int64         // the time of queue[0], once it is known
+	timed bool          // head is known
+
+	time        int64 // the highest record time yet, −1 before the first
+	next        int64 // the offset to commit: that of the next record
+	leaderEpoch int32 // of the last processed record
+	dirty       bool  // next has moved since it was last committed
+}
+
+// start makes the task's graph and inputs and sets it running.
+func (t *task) start(inputs []*input) error {
+	graph, err := t.spec.NewGraph(t.ctx)
+	if err != nil {
+		return t.fail(err)
+	}
+	t.graph, t.inputs, t.state = graph, inputs, running
+	for _, in := range inputs {
+		if in.source = graph.Source(in.topic); in.source == nil {
+			return t.fail(fmt.Errorf("the graph has no source for topic %q", in.topic))
+		}
+		t.ctx.streamTime = max(t.ctx.streamTime, in.time)
+	}
+	return nil
+}
+
+// process runs all that its inputs have queued through the graph, in the order
+// of the records' times over all partitions.
+func (t *task) process() error {
+	defer func() { t.ctx.record = nil }()
+	if len(t.inputs) == 1 {
+		in := t.inputs[0]
+		for len(in.queue) > 0 {
+			if err := t.step(in); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for {
+		var first *input
+		for _, in := range t.inputs {
+			if len(in.queue) == 0 {
+				continue
+			}
+			if err := in.look(); err != nil {
+				return err
+			}
+			if first == nil || in.head < first.head {
+				first = in
+			}
+		}
+		if first == nil {
+			return nil
+		}
+		if err := t.step(first); err != nil {
+			return err
+		}
+	}
+}
+
+// step processes the first record of an input.
+func (t *task) step(in *input) error {
+	if err := in.look(); err != nil {
+		return err
+	}
+	rec, ts := in.queue[0], in.head
+	in.queue[0] = nil
+	in.queue = in.queue[1:]
+	in.timed = false
+	if ts >= 0 {
+		in.time = max(in.time, ts)
+		t.ctx.streamTime = max(t.ctx.streamTime, ts)
+		t.ctx.record = rec
+		if err := in.source.Process(rec, ts); err != nil {
+			return in.fail(rec, err)
+		}
+	}
+	in.next, in.leaderEpoch, in.dirty = rec.Offset+1, rec.LeaderEpoch, true
+	return nil
+}
+
+// look makes the time of the input's first record known.
+func (in *input) look() (err error) {
+	if in.timed {
+		return nil
+	}
+	rec := in.queue[0]
+	if in.head, err = in.source.Timestamp(rec, in.time); err != nil {
+		return in.fail(rec, err)
+	}
+	in.timed = true
+	return nil
+}
+
+func (in *input) fail(rec *kgo.Record, err error) error {
+	return &TaskError{Task: in.task.id, Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Err: err}
+}
+
+// dirty says whether there is something to commit.
+func (t *task) dirty() bool {
+	for _, in := range t.inputs {
+		if in.dirty {
+			return true
+		}
+	}
+	return false
+}
+
+// flush makes the stores' changes durable where they are, before a commit.
+func (t *task) flush() error {
+	for _, s := range t.stores {
+		if err := s.Flush(); err != nil {
+			return t.fail(err)
+		}
+	}
+	return nil
+}
+
+// close ends the graph and the stores; nothing is committed. The task must not
+// be restoring any more.
+func (t *task) close() error {
+	if t.state == closed {
+		return nil
+	}
+	t.state = closed
+	var err error
+	if t.graph != nil {
+		err = t.graph.Close()
+	}
+	return t.fail(errors.Join(err, t.closeStores()))
+}
+
+func (t *task) closeStores() error {
+	var errs []error
+	for _, s := range t.stores {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (t *task) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &TaskError{Task: t.id, Err: err}
+}

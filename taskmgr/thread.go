@@ -1,0 +1,294 @@
+package taskmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/odradek-go/odradek/membership"
+)
+
+// Config describes a thread.
+type Config struct {
+	// Topology is what the thread runs.
+	Topology Topology
+
+	// Member describes the thread as a member of the group.
+	Member membership.Config
+
+	// Client are the options of the thread's clients: seed brokers, TLS, SASL.
+	Client []kgo.Opt
+
+	// ClientID names the thread to the broker, and in logs.
+	ClientID string
+
+	// CommitInterval is how often offsets are committed (commit.interval.ms).
+	CommitInterval time.Duration
+
+	// Reset is where a partition without a committed offset begins
+	// (auto.offset.reset).
+	Reset kgo.Offset
+
+	// CloseTimeout bounds how long the thread takes to end after its context
+	// has: to commit, to close its tasks, and to leave the group.
+	CloseTimeout time.Duration
+
+	// OnRunning is called from the thread's goroutine when the thread begins to
+	// process all that it is assigned, and when it no longer does.
+	OnRunning func(running bool)
+
+	// Logger takes what the thread has to say; never nil.
+	Logger *slog.Logger
+}
+
+const (
+	// maxPollRecords bounds how much is processed before the thread looks up:
+	// at a new assignment, at the clock.
+	maxPollRecords = 10_000
+
+	// taskTimeout bounds how long a commit or a fetch of offsets is retried
+	// (Java's task.timeout.ms).
+	taskTimeout = 5 * time.Minute
+)
+
+// Thread is one stream thread: one member of the group and its tasks.
+type Thread struct {
+	cfg     Config
+	log     *slog.Logger
+	client  *kgo.Client
+	loop    *membership.Loop
+	updater *updater
+	out     *producer
+	mail    mailbox
+
+	tasks    map[membership.TaskID]*task
+	inputs   map[string]map[int32]*input // of the running tasks
+	topics   topics                      // the source topics of the running tasks
+	ready    bool                        // the group is ready to process
+	assigned bool                        // an assignment was taken
+	running  bool                        // as last told to OnRunning
+	commitAt time.Time
+}
+
+// NewThread returns a thread that has not begun to do anything.
+func NewThread(cfg Config) (*Thread, error) {
+	t := &Thread{
+		cfg:    cfg,
+		log:    cfg.Logger.With("thread", cfg.ClientID),
+		tasks:  make(map[membership.TaskID]*task),
+		inputs: make(map[string]map[int32]*input),
+		ready:  true,
+	}
+	if t.cfg.Member.RebalanceTimeout == 0 {
+		t.cfg.Member.RebalanceTimeout = membership.DefaultRebalanceTimeout
+	}
+	opts := append(slices.Clone(cfg.Client), kgo.ClientID(cfg.ClientID))
+	var err error
+	if t.client, err = kgo.NewClient(append(slices.Clone(opts),
+		kgo.RecordPartitioner(Partitioner()),
+		kgo.ConsumeResetOffset(cfg.Reset),
+	)...); err != nil {
+		return nil, err
+	}
+	if t.updater, err = newUpdater(append(opts, kgo.ClientID(cfg.ClientID+"-restore")), t.log, t.mail.restored); err != nil {
+		t.client.Close()
+		return nil, err
+	}
+	if t.loop, err = membership.NewLoop(t.client, t.cfg.Member, membership.Callbacks{
+		OnAssignment: t.mail.assignment,
+		OnTasksLost:  t.mail.lost,
+		OnReady:      func(ready bool, _ []membership.Status) { t.mail.ready(ready) },
+	}); err != nil {
+		t.Discard()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Discard frees what a thread holds that will not be run.
+func (t *Thread) Discard() {
+	t.client.Close()
+	t.updater.client.Close()
+}
+
+// Run joins the group and processes until ctx ends, and then commits, closes its
+// tasks and leaves, all within CloseTimeout. It returns nil, or the error that
+// stopped the thread: one of membership's, a *TaskError, *ProduceError or
+// *CommitError. A thread runs once.
+func (t *Thread) Run(ctx context.Context) error {
+	// What has to go on while the thread closes lives in a context of its own.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() {
+		deadline := time.AfterFunc(t.cfg.CloseTimeout, end)
+		context.AfterFunc(life, func() { deadline.Stop() })
+	})()
+
+	t.out = newProducer(life, t.client)
+	var group errgroup.Group
+	group.Go(func() error { t.updater.run(life); return nil })
+	group.Go(func() error {
+		err := t.loop.Run(life)
+		t.mail.left(err)
+		return nil
+	})
+
+	err := t.work(ctx, life)
+	err = errors.Join(err, t.close(life, err == nil))
+	end()
+	group.Wait()
+	t.client.Close()
+	return err
+}
+
+// work is the thread's main loop: take the news, poll, process, commit.
+func (t *Thread) work(ctx, life context.Context) error {
+	t.commitAt = time.Now().Add(t.cfg.CommitInterval)
+	for ctx.Err() == nil {
+		err := t.turn(ctx, life)
+		if errors.Is(err, errFenced) {
+			// Nothing is ours any more, which the group has told a commit
+			// before a heartbeat: stop at once, and have the member rejoin.
+			t.loop.Fence(err)
+			err = t.loseTasks(err)
+		}
+		if err != nil {
+			return err
+		}
+		t.loop.Progress()
+	}
+	return nil
+}
+
+func (t *Thread) turn(ctx, life context.Context) error {
+	if err := t.takeNews(life); err != nil {
+		return err
+	}
+	t.tellRunning()
+	if err := t.process(t.poll(ctx)); err != nil {
+		return err
+	}
+	now := time.Now()
+	if now.Before(t.commitAt) {
+		return nil
+	}
+	t.commitAt = now.Add(t.cfg.CommitInterval)
+	return t.commit(life, t.runningTasks())
+}
+
+// poll returns what was fetched; it waits for it until there is news, the time
+// to commit has come, or progress has to be shown.
+func (t *Thread) poll(ctx context.Context) kgo.Fetches {
+	if t.ready {
+		if fetches := t.client.PollRecords(nil, maxPollRecords); len(fetches) > 0 {
+			return fetches
+		}
+	}
+	wait := min(time.Until(t.commitAt), t.cfg.Member.RebalanceTimeout/3)
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if !t.mail.wakes(cancel) {
+		return nil
+	}
+	if !t.ready {
+		<-ctx.Done()
+		return nil
+	}
+	return t.client.PollRecords(ctx, maxPollRecords)
+}
+
+// process runs what was fetched through the tasks. A panic of the code that it
+// calls is an error like any other.
+func (t *Thread) process(fetches kgo.Fetches) (err error) {
+	defer recovered(&err)
+	fetches.EachError(func(topic string, partition int32, e error) {
+		var lost *kgo.ErrDataLoss
+		switch {
+		case errors.Is(e, context.Canceled), errors.Is(e, context.DeadlineExceeded):
+		case errors.As(e, &lost), retriable(e):
+			t.log.Warn("reading a source topic met an error", "topic", topic, "partition", partition, "err", e)
+		default:
+			err = errors.Join(err, fmt.Errorf("read %s-%d: %w", topic, partition, e))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var tasks []*task
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		in := t.inputs[p.Topic][p.Partition]
+		if in == nil || len(p.Records) == 0 {
+			return
+		}
+		if len(in.queue) == 0 {
+			in.queue = p.Records
+		} else {
+			in.queue = append(in.queue, p.Records...)
+		}
+		if !slices.Contains(tasks, in.task) {
+			tasks = append(tasks, in.task)
+		}
+	})
+	for _, task := range tasks {
+		if err := task.process(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Thread) runningTasks() []*task {
+	var tasks []*task
+	for _, task := range t.tasks {
+		if task.state == running {
+			tasks = append(tasks, task)
+		}
+	}
+	return tasks
+}
+
+func (t *Thread) tellRunning() {
+	is := t.ready && t.assigned
+	for _, task := range t.tasks {
+		is = is && task.state == running
+	}
+	if is != t.running {
+		t.running = is
+		t.cfg.OnRunning(is)
+	}
+}
+
+// close ends all tasks, committing them first where the thread ends well, and
+// leaves the group. Java's member that fails goes without a word; ours leaves, so
+// that its tasks move on at once and not after the session time-out.
+func (t *Thread) close(ctx context.Context, well bool) error {
+	var err error
+	if well {
+		if err = t.commit(ctx, t.runningTasks()); errors.Is(err, errFenced) {
+			t.log.Warn("the last commit was refused: another member repeats what it held", "err", err)
+			err = nil
+		}
+	}
+	err = errors.Join(err, t.closeTasks(t.all()))
+	if t.mail.hasLeft() {
+		return err
+	}
+	if e := t.loop.Leave(ctx, membership.LeaveDefault); e != nil && well {
+		err = errors.Join(err, fmt.Errorf("leave the group: %w", e))
+	}
+	return err
+}
+
+func (t *Thread) all() []*task {
+	var tasks []*task
+	for _, task := range t.tasks {
+		tasks = append(tasks, task)
+	}
+	return tasks
+}

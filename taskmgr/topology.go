@@ -1,0 +1,91 @@
+package taskmgr
+
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/odradek-go/odradek/membership"
+	"github.com/odradek-go/odradek/state"
+)
+
+// Topology is what a thread runs: its subtopologies by id.
+type Topology map[string]Subtopology
+
+// Subtopology is a connected part of a topology. Each of its tasks is one
+// instance of it over one partition of its source topics.
+type Subtopology struct {
+	// SourceTopics are the topics it reads, repartition topics included, by
+	// their names in the cluster.
+	SourceTopics []string
+
+	// Stores are its state stores.
+	Stores []StoreSpec
+
+	// NewGraph makes the graph of one task. The context is the task's and
+	// valid until the graph is closed; the stores are open and restored.
+	NewGraph func(*Context) (Graph, error)
+}
+
+// StoreSpec is one state store of a subtopology.
+type StoreSpec struct {
+	// Changelog is the store's changelog topic in the cluster, empty for a
+	// store whose changes are not logged.
+	Changelog string
+
+	// New makes the store of one task, not yet open.
+	New func() state.Store
+}
+
+// Graph is what one task computes. It is used by the task's thread alone.
+type Graph interface {
+	// Source returns what takes the records of a source topic; it is nil for a
+	// topic that the graph does not read.
+	Source(topic string) Source
+
+	// Close ends the graph's processors. Stores are closed by the task.
+	Close() error
+}
+
+// Source takes the records of one topic.
+type Source interface {
+	// Timestamp returns the time of a record in milliseconds; partitionTime is
+	// the highest one yet in the record's partition, or -1. A negative result
+	// drops the record.
+	Timestamp(rec *kgo.Record, partitionTime int64) (int64, error)
+
+	// Process runs the record, whose time is timestamp, through the graph.
+	Process(rec *kgo.Record, timestamp int64) error
+}
+
+// Context is a task as its graph sees it.
+type Context struct {
+	// Task is the task's id.
+	Task membership.TaskID
+
+	// Out takes what the task sends.
+	Out Collector
+
+	stores     map[string]state.Store
+	record     *kgo.Record
+	streamTime int64
+}
+
+// NewContext returns the context of a task that no thread runs: a test driver's.
+// The stores are open.
+func NewContext(task membership.TaskID, out Collector, stores ...state.Store) *Context {
+	c := &Context{Task: task, Out: out, stores: make(map[string]state.Store, len(stores)), streamTime: -1}
+	for _, s := range stores {
+		c.stores[s.Name()] = s
+	}
+	return c
+}
+
+// Store returns the task's store of that name, or nil.
+func (c *Context) Store(name string) state.Store { return c.stores[name] }
+
+// Record is the record of a source topic that is being processed, nil outside of
+// processing. Its timestamp is the topic's, not what an extractor made of it.
+func (c *Context) Record() *kgo.Record { return c.record }
+
+// StreamTime is the highest record time that the task has seen, in
+// milliseconds, and -1 before the first record.
+func (c *Context) StreamTime() int64 { return c.streamTime }
