@@ -38,6 +38,26 @@ func (f funcs[T]) Append(dst []byte, v T) ([]byte, error) {
 
 func (f funcs[T]) Decode(data []byte) (T, error) { return f.unmarshal(data) }
 
+// Pointer returns a Serde of *T, for which nil is null, from one of T.
+func Pointer[T any](s Serde[T]) Serde[*T] { return pointer[T]{s} }
+
+type pointer[T any] struct{ of Serde[T] }
+
+func (p pointer[T]) Append(dst []byte, v *T) ([]byte, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return p.of.Append(dst, *v)
+}
+
+func (p pointer[T]) Decode(data []byte) (*T, error) {
+	v, err := p.of.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	return &v, nil
+}
+
 // For returns the standard serde of T and true, where T has one: string
 // ([String]), []byte ([Bytes]), int64 ([Int64]), int32 ([Int32]), int16
 // ([Int16]), float64 ([Float64]), float32 ([Float32]) and bool ([Bool]).

@@ -127,6 +127,19 @@ func TestNullIsNotEmpty(t *testing.T) {
 	if b, err := serde.Bytes.Append([]byte{}, []byte{}); b == nil || err != nil {
 		t.Errorf("empty bytes are null, %v", err)
 	}
+	if b, err := serde.Pointer(serde.String).Append([]byte{}, nil); b != nil || err != nil {
+		t.Errorf("a nil pointer is %v, %v, not null", b, err)
+	}
+	empty := ""
+	if b, err := serde.Pointer(serde.String).Append([]byte{}, &empty); b == nil || err != nil {
+		t.Errorf("a pointer to the empty string is null, %v", err)
+	}
+	if v, err := serde.Pointer(serde.Int16).Decode([]byte{1, 2}); err != nil || *v != 0x102 {
+		t.Errorf("decoded %v, %v", v, err)
+	}
+	if v, err := serde.Pointer(serde.Int16).Decode([]byte{1}); err == nil || v != nil {
+		t.Errorf("decoded %v, %v", v, err)
+	}
 	if b, err := serde.String.Append([]byte{}, ""); b == nil || err != nil {
 		t.Errorf("the empty string is null, %v", err)
 	}

@@ -15,8 +15,10 @@ func (t *Topology) Describe() (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString("Topologies:\n")
+	indent := "   " // the first one's, as in Java
 	for _, sub := range t.subtopologies() {
-		fmt.Fprintf(&b, "   Sub-topology: %d\n", sub.id)
+		fmt.Fprintf(&b, "%sSub-topology: %d\n", indent, sub.id)
+		indent = "  "
 		for _, n := range bySize(sub.nodes) {
 			n.describe(&b)
 		}

@@ -38,7 +38,7 @@ func FlatMapValues[K, V, VOut any](s *KStream[K, V], f func(V) []VOut, name ...N
 	n := s.b.name(string(given), flatMapValuesPrefix)
 	s.b.add(func(t *Topology) {
 		addNode[K, V, K, VOut](t, n, []string{s.parent}, func(*taskContext) (running, error) {
-			return &flatMapValuesNode[K, V, VOut]{f: f}, nil
+			return &flatMapValuesNode[K, V, VOut]{f: f, isNil: nilCheck[VOut]()}, nil
 		})
 	})
 	return &KStream[K, VOut]{b: s.b, parent: n, keys: s.keys, rekeyed: s.rekeyed}
@@ -46,12 +46,15 @@ func FlatMapValues[K, V, VOut any](s *KStream[K, V], f func(V) []VOut, name ...N
 
 type flatMapValuesNode[K, V, VOut any] struct {
 	emitter[K, VOut]
-	f func(V) []VOut
+	f     func(V) []VOut
+	isNil func(VOut) bool
 }
 
 func (n *flatMapValuesNode[K, V, VOut]) receive(r Record[K, V]) error {
 	for _, v := range n.f(r.Value) {
-		if err := n.forward(withValue(r, v)); err != nil {
+		out := withValue(r, v)
+		out.ValueNull = n.isNil != nil && n.isNil(v)
+		if err := n.forward(out); err != nil {
 			return err
 		}
 	}
@@ -100,19 +103,23 @@ func (s *KStream[K, V]) GroupByKey(options ...Grouped[K, V]) *KGroupedStream[K, 
 func addKeySelect[K, V, KOut any](s *KStream[K, V], name string, f func(K, V) KOut) {
 	s.b.add(func(t *Topology) {
 		addNode[K, V, KOut, V](t, name, []string{s.parent}, func(*taskContext) (running, error) {
-			return &keySelectNode[K, V, KOut]{f: f}, nil
+			return &keySelectNode[K, V, KOut]{f: f, isNil: nilCheck[KOut]()}, nil
 		})
 	})
 }
 
 type keySelectNode[K, V, KOut any] struct {
 	emitter[KOut, V]
-	f func(K, V) KOut
+	f     func(K, V) KOut
+	isNil func(KOut) bool
 }
 
 func (n *keySelectNode[K, V, KOut]) receive(r Record[K, V]) error {
+	key := n.f(r.Key, r.Value)
 	return n.forward(Record[KOut, V]{
-		Key: n.f(r.Key, r.Value), Value: r.Value, ValueNull: r.ValueNull, Timestamp: r.Timestamp, Headers: r.Headers,
+		Key: key, KeyNull: n.isNil != nil && n.isNil(key),
+		Value: r.Value, ValueNull: r.ValueNull,
+		Timestamp: r.Timestamp, Headers: r.Headers,
 	})
 }
 

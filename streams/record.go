@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,6 +14,8 @@ type Header = kgo.RecordHeader
 //
 // Kafka keys and values can be null, which a Go type need not be able to say:
 // KeyNull and ValueNull say it, and Key or Value is then the type's zero value.
+// A program whose functions must tell null from zero uses a type that has nil,
+// such as *string with [serde.Pointer]: whatever is nil is null.
 type Record[K, V any] struct {
 	Key       K
 	Value     V
@@ -29,6 +32,15 @@ type Record[K, V any] struct {
 
 // Time is the record's timestamp.
 func (r Record[K, V]) Time() time.Time { return time.UnixMilli(r.Timestamp) }
+
+// nilCheck returns what tells the nil values of T; it is nil where T has none.
+func nilCheck[T any]() func(T) bool {
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		return func(v T) bool { return reflect.ValueOf(&v).Elem().IsNil() }
+	}
+	return nil
+}
 
 // withValue is r with another value, not null.
 func withValue[K, V, VOut any](r Record[K, V], v VOut) Record[K, VOut] {
