@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -41,10 +42,18 @@ func classify(code int16) error {
 	return err
 }
 
-// retriable says whether the same request may go through later.
+// retriable says whether the same request may go through later: the coordinator
+// moves, a broker restarts, a topic is still spreading.
 func retriable(err error) bool {
 	var ke *kerr.Error
-	return errors.As(err, &ke) && (ke.Retriable || ke == kerr.UnknownTopicID)
+	var op *net.OpError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
+		return false
+	case errors.As(err, &ke):
+		return ke.Retriable || ke == kerr.UnknownTopicID
+	}
+	return kgo.IsRetryableBrokerErr(err) || errors.As(err, &op)
 }
 
 // commitOffsets commits the next offsets of the inputs and their partitions'

@@ -1,0 +1,46 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/odradek-go/odradek/integration/kafkatest"
+	"github.com/odradek-go/odradek/streamstest"
+)
+
+// scenarios are the stories that every cluster must tell alike.
+var scenarios = []struct {
+	name string
+	run  func(*testing.T, *cluster)
+}{
+	{"WordCount", wordCount},
+	{"HandOver", handOver},
+	{"RestartGoesOn", restartGoesOn},
+	{"ProcessorAPI", processorAPI},
+	{"FailingRecord", failingRecord},
+	{"Panic", panicking},
+	{"MissingSourceTopic", missingSourceTopic},
+	{"OtherTopology", otherTopology},
+	{"GroupIsDescribed", groupIsDescribed},
+}
+
+func TestEmbedded(t *testing.T) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			broker, err := streamstest.NewBroker()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(broker.Close)
+			s.run(t, newCluster(t, broker.Addrs()))
+		})
+	}
+}
+
+func TestKafka(t *testing.T) {
+	kafkatest.Require(t)
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			s.run(t, newCluster(t, kafkatest.Shared(t).Addrs()))
+		})
+	}
+}
