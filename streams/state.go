@@ -6,8 +6,9 @@ import "fmt"
 //
 //	CREATED ──▶ REBALANCING ◀──▶ RUNNING
 //	                 │              │
-//	                 ├──────────────┴──▶ PENDING_SHUTDOWN ──▶ NOT_RUNNING
-//	                 └─────────────────▶ PENDING_ERROR ──▶ ERROR
+//	                 ├──────────────┼──▶ PENDING_SHUTDOWN ──▶ NOT_RUNNING
+//	                 │              │            └──▶ ERROR (it could not close well)
+//	                 └──────────────┴──▶ PENDING_ERROR ──▶ ERROR
 type State int8
 
 // The states.

@@ -33,11 +33,11 @@ func printChanges(ctx context.Context, brokers []string, from kadm.ListedOffsets
 // readTotals returns the last count of each word in the output topic.
 func readTotals(ctx context.Context, brokers []string, client *kgo.Client, topic string) (map[string]int64, error) {
 	adm := kadm.NewClient(client)
-	starts, err := listed(adm.ListStartOffsets(ctx, topic))
+	starts, err := listOffsets(ctx, adm.ListStartOffsets, topic)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := listed(adm.ListEndOffsets(ctx, topic))
+	ends, err := listOffsets(ctx, adm.ListEndOffsets, topic)
 	if err != nil {
 		return nil, err
 	}

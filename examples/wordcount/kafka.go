@@ -68,7 +68,7 @@ func prepareTopics(ctx context.Context, client *kgo.Client, o options) (topics, 
 			return topics{}, fmt.Errorf("create topic %q: %w: create it yourself, or name another with -input-topic and -output-topic", topic, err)
 		}
 	}
-	ends, err := listed(adm.ListEndOffsets(ctx, o.outputTopic))
+	ends, err := listOffsets(ctx, adm.ListEndOffsets, o.outputTopic)
 	return topics{ends}, err
 }
 
@@ -126,11 +126,11 @@ func waitCounted(ctx context.Context, client *kgo.Client, o options, ready <-cha
 // waitCommitted returns when the group has committed what are a topic's ends now.
 func waitCommitted(ctx context.Context, client *kgo.Client, group, topic string) error {
 	adm := kadm.NewClient(client)
-	starts, err := listed(adm.ListStartOffsets(ctx, topic))
+	starts, err := listOffsets(ctx, adm.ListStartOffsets, topic)
 	if err != nil {
 		return err
 	}
-	ends, err := listed(adm.ListEndOffsets(ctx, topic))
+	ends, err := listOffsets(ctx, adm.ListEndOffsets, topic)
 	if err != nil {
 		return err
 	}
@@ -160,13 +160,21 @@ func waitCommitted(ctx context.Context, client *kgo.Client, group, topic string)
 	}
 }
 
-// listed is the result of listing offsets with the errors of single partitions.
-func listed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error) {
-	if err == nil {
-		err = offsets.Error()
-	}
+// listOffsets lists offsets of a topic, and retries while the topic is still
+// spreading through the cluster.
+func listOffsets(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error), topic string) (offsets kadm.ListedOffsets, err error) {
+	retries := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(reachTimeout))
+	err = backoff.Retry(func() error {
+		if offsets, err = list(ctx, topic); err == nil {
+			err = offsets.Error()
+		}
+		if err != nil && !kerr.IsRetriable(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(retries, ctx))
 	if err != nil {
-		return nil, fmt.Errorf("list offsets: %w", err)
+		return nil, fmt.Errorf("list the offsets of topic %q: %w", topic, err)
 	}
 	return offsets, nil
 }

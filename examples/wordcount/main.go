@@ -35,6 +35,7 @@ func main() {
 	defer stop()
 	switch err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); {
 	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
 		os.Exit(2)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "wordcount:", oneLine(err))
@@ -55,6 +56,9 @@ type options struct {
 	verbose       bool
 }
 
+// errUsage is a wrong command line, of which the flag set has said what is wrong.
+var errUsage = errors.New("usage")
+
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("wordcount", flag.ContinueOnError)
@@ -68,8 +72,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.outputTopic, "output-topic", "wordcount-output", "the topic for the counts")
 	f.IntVar(&o.partitions, "partitions", 4, "partitions of topics that are created because they are missing")
 	f.BoolVar(&o.verbose, "v", false, "log what the application does to standard error")
-	if err := f.Parse(args); err != nil {
-		return o, flag.ErrHelp // the flag set has said why
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return o, err
+	} else if err != nil {
+		return o, errUsage
 	}
 	switch {
 	case f.NArg() > 0:
