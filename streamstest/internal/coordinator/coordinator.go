@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Coordinator holds the streams groups of a cluster. It is not safe for concurrent use.
@@ -117,4 +118,15 @@ func (c *Coordinator) at(now time.Time, group string) *group {
 		c.advance(g, now)
 	}
 	return g
+}
+
+// RequiredTopics are the topics that Heartbeat will ask about, sorted.
+func (c *Coordinator) RequiredTopics(req *kmsg.StreamsGroupHeartbeatRequest) []string {
+	switch g := c.groups[req.Group]; {
+	case g != nil:
+		return g.topology.required
+	case req.Topology != nil:
+		return newTopology(req.Topology).required
+	}
+	return nil
 }

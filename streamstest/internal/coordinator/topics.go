@@ -74,7 +74,7 @@ func (s *configuredSubtopology) stateful() bool { return len(s.stateChangelogTop
 // while none exists.
 func fingerprint(t *topology, topics Topics) string {
 	var b strings.Builder
-	for _, name := range t.requiredTopics() {
+	for _, name := range t.required {
 		if topic, ok := topics(name); ok {
 			fmt.Fprintf(&b, "%s %x %d\n", name, topic.ID, topic.Partitions)
 		}

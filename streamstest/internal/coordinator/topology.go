@@ -20,6 +20,9 @@ type topology struct {
 
 	// reader is the subtopology that reads a source or repartition topic.
 	reader map[string]string
+
+	// required are the topics whose existence and partition counts the assignment depends on, sorted.
+	required []string
 }
 
 func newTopology(wire *kmsg.StreamsGroupHeartbeatRequestTopology) *topology {
@@ -30,6 +33,7 @@ func newTopology(wire *kmsg.StreamsGroupHeartbeatRequestTopology) *topology {
 		}),
 		reader: make(map[string]string),
 	}
+	required := make(map[string]struct{})
 	for _, s := range t.subtopologies {
 		for _, topic := range s.SourceTopics {
 			t.reader[topic] = s.SubtopologyID
@@ -37,25 +41,15 @@ func newTopology(wire *kmsg.StreamsGroupHeartbeatRequestTopology) *topology {
 		for _, topic := range s.RepartitionSourceTopics {
 			t.reader[topic.Topic] = s.SubtopologyID
 		}
-	}
-	return t
-}
-
-// requiredTopics are the topics whose existence and partition counts the assignment depends on, sorted.
-func (t *topology) requiredTopics() []string {
-	names := make(map[string]struct{})
-	for _, s := range t.subtopologies {
-		for _, topic := range s.SourceTopics {
-			names[topic] = struct{}{}
-		}
-		for _, topic := range s.RepartitionSourceTopics {
-			names[topic.Topic] = struct{}{}
-		}
 		for _, topic := range s.StateChangelogTopics {
-			names[topic.Topic] = struct{}{}
+			required[topic.Topic] = struct{}{}
 		}
 	}
-	return slices.Sorted(maps.Keys(names))
+	for topic := range t.reader {
+		required[topic] = struct{}{}
+	}
+	t.required = slices.Sorted(maps.Keys(required))
+	return t
 }
 
 // equal compares as Kafka does: the order of subtopologies does not matter, the order within each list does.

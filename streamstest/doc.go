@@ -1,0 +1,23 @@
+// Package streamstest helps to test programs that use Odradek, without a Kafka cluster.
+//
+// Broker is an embedded Kafka: the in-memory broker of franz-go (kfake) with a streams-group coordinator (KIP-1071,
+// KIP-1331) that behaves as that of Apache Kafka 4.4. It creates internal topics, assigns active, standby and warm-up
+// tasks, reports every status, fences, times out sessions, publishes endpoints, keeps topology descriptions, and checks
+// who may commit offsets for whom. It works in simulated time too (testing/synctest, see WithNetwork). Begin with
+// NewBroker.
+//
+// # What it does not do
+//
+// The coordinator answers requests before kfake looks at them. Therefore:
+//
+//   - kfake's authentication and ACLs do not apply to StreamsGroupHeartbeat, StreamsGroupDescribe and
+//     StreamsGroupTopologyDescriptionUpdate;
+//   - kfake's own faults do not reach these requests: use Broker.Fault. They do reach all others, such as OffsetCommit;
+//   - a control function of kfake's Cluster.ControlKey runs before the coordinator, one of Cluster.Control after it;
+//   - streams groups are not among what kfake's DataDir keeps.
+//
+// Time-outs take effect when a request, or Broker.Group, touches the group. Unlike Kafka 4.4, which only has the
+// settings for it, the coordinator hands out warm-up tasks.
+//
+// The package may import kfake, kmsg and what is public in Odradek.
+package streamstest
