@@ -283,7 +283,11 @@ func roundTrip(conn net.Conn, req kmsg.Request) (kmsg.Response, error) {
 	return resp, resp.ReadFrom(r.Src)
 }
 
-// tagsOf returns the tags of a request, which every request struct has.
+// tagsOf returns the tags of a request, or nil if no version of it can have any.
 func tagsOf(req kmsg.Request) *kmsg.Tags {
-	return reflect.ValueOf(req).Elem().FieldByName("UnknownTags").Addr().Interface().(*kmsg.Tags)
+	field := reflect.ValueOf(req).Elem().FieldByName("UnknownTags")
+	if !field.IsValid() {
+		return nil
+	}
+	return field.Addr().Interface().(*kmsg.Tags)
 }

@@ -50,7 +50,7 @@ const askedTag = 0x0dad
 
 func isAsked(req kmsg.Request) bool {
 	tags := tagsOf(req)
-	if tags.Len() == 0 {
+	if tags == nil || tags.Len() == 0 {
 		return false
 	}
 	found := false

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/odradek-go/odradek/streamstest"
 )
@@ -185,4 +186,11 @@ func settle(t *testing.T, b *streamstest.Broker, members ...*member) streamstest
 	}
 	t.Fatalf("the group does not become stable: %+v", g)
 	return g
+}
+
+// maxVersion limits one request key of a client.
+func maxVersion(key, version int16) *kversion.Versions {
+	v := kversion.Stable()
+	v.SetMaxKeyVersion(key, version)
+	return v
 }
