@@ -75,7 +75,7 @@ type member struct {
 	instance *string
 	epoch    int32
 	owned    kmsg.StreamsAssignment
-	last     *kmsg.StreamsGroupHeartbeatResponse
+	told     bool // owned is new to the member, and not acknowledged
 }
 
 const group = "app"
@@ -99,11 +99,11 @@ func (m *member) send(change func(*kmsg.StreamsGroupHeartbeatRequest)) *kmsg.Str
 	if err != nil {
 		m.t.Fatalf("heartbeat of %s: %v", m.id, err)
 	}
-	m.last = resp.(*kmsg.StreamsGroupHeartbeatResponse)
-	if m.last.ErrorCode == 0 {
-		m.epoch = m.last.MemberEpoch
+	answer := resp.(*kmsg.StreamsGroupHeartbeatResponse)
+	if answer.ErrorCode == 0 {
+		m.epoch = answer.MemberEpoch
 	}
-	return m.last
+	return answer
 }
 
 // join joins, or rejoins, with the topology.
@@ -121,26 +121,27 @@ func (m *member) join(topology *kmsg.StreamsGroupHeartbeatRequestTopology) *kmsg
 	return resp
 }
 
-func (m *member) take(resp *kmsg.StreamsGroupHeartbeatResponse) bool {
-	if resp.ErrorCode != 0 || resp.ActiveTasks == nil {
-		return false
+func (m *member) take(resp *kmsg.StreamsGroupHeartbeatResponse) {
+	if resp.ErrorCode == 0 && resp.ActiveTasks != nil {
+		m.owned = kmsg.StreamsAssignment{ActiveTasks: resp.ActiveTasks, StandbyTasks: resp.StandbyTasks, WarmupTasks: resp.WarmupTasks}
+		m.told = true
 	}
-	m.owned = kmsg.StreamsAssignment{ActiveTasks: resp.ActiveTasks, StandbyTasks: resp.StandbyTasks, WarmupTasks: resp.WarmupTasks}
-	return true
 }
 
-// heartbeat sends a heartbeat, and acknowledges what comes of it.
+// heartbeat sends a heartbeat, returns its answer, and acknowledges what comes of it.
 func (m *member) heartbeat() *kmsg.StreamsGroupHeartbeatResponse {
 	m.t.Helper()
 	resp := m.send(nil)
-	if m.take(resp) {
-		m.acknowledge()
+	m.take(resp)
+	for last := resp; m.told && last.ErrorCode == 0; {
+		last = m.acknowledge()
 	}
 	return resp
 }
 
 func (m *member) acknowledge() *kmsg.StreamsGroupHeartbeatResponse {
 	m.t.Helper()
+	m.told = false
 	resp := m.send(func(req *kmsg.StreamsGroupHeartbeatRequest) {
 		req.ActiveTasks, req.StandbyTasks, req.WarmupTasks = m.owned.ActiveTasks, m.owned.StandbyTasks, m.owned.WarmupTasks
 	})
