@@ -110,7 +110,9 @@ func (l *Loop) explain(ctx context.Context, b *kgo.Broker, key int16, err error)
 	}
 	limited, cancel := context.WithTimeout(ctx, l.cfg.RequestTimeout)
 	defer cancel()
-	resp, askErr := b.Request(limited, kmsg.NewPtrApiVersionsRequest())
+	ask := kmsg.NewPtrApiVersionsRequest()
+	ask.ClientSoftwareName, ask.ClientSoftwareVersion = "odradek", "0" // brokers refuse empty ones
+	resp, askErr := b.Request(limited, ask)
 	if askErr != nil {
 		return err
 	}

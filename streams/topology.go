@@ -116,8 +116,11 @@ func (t *Topology) AddStateStore(s StateStore, processors ...string) {
 			return
 		}
 	}
-	if s.err != nil {
+	switch {
+	case s.err != nil:
 		t.errorf("state store %q: %w", s.Name, s.err)
+	case s.open == nil:
+		t.errorf("state store %q: make it with a function such as NewTimestampedKeyValueStore", s.Name)
 	}
 	added := &store{StateStore: s}
 	t.stores = append(t.stores, added)
