@@ -89,6 +89,9 @@ func (m *Member) HeartbeatAnswered(now time.Time, seq uint64, resp *kmsg.Streams
 	case seq == m.beat.inFlight:
 		m.beat.inFlight = 0
 		m.beat.spare, m.beat.sent = m.beat.sent, nil
+		if m.version == 0 && resp.Version > 0 && len(m.current.Warmup) > 0 {
+			m.listsSent = false // version 0 was told of no warm-up tasks
+		}
 		m.version = resp.Version
 		m.lastErr = nil
 		switch {
