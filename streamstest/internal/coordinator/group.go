@@ -32,6 +32,11 @@ type group struct {
 	assignmentEpoch int32
 	assignedAt      time.Time // when target was computed; zero: no assignment since the group was empty
 
+	// refined is the target with warm-up tasks where active tasks will be. It stays the same as long as the assignment
+	// epoch does: members that have been brought to the epoch are not looked at again.
+	refined         map[string]Tasks
+	refinedForEpoch int32
+
 	// What the last assignment was computed from.
 	fingerprint       string // of the topics
 	validatedEpoch    int32  // topology epoch for which all topics were in order; -1: none
@@ -40,13 +45,11 @@ type group struct {
 	description topologyDescription
 
 	// Soft state: a real coordinator keeps this in memory only, and loses it when the group moves to another broker.
-	configured      *configuredTopology
-	offsets         map[string]memberOffsets // by member id
-	endpointEpoch   int32
-	shutdownBy      string    // the member that asked for the application's shutdown
-	delayedUntil    time.Time // end of the initial rebalance delay; zero: none
-	refined         map[string]Tasks
-	refinedForEpoch int32
+	configured    *configuredTopology
+	offsets       map[string]memberOffsets // by member id
+	endpointEpoch int32
+	shutdownBy    string    // the member that asked for the application's shutdown
+	delayedUntil  time.Time // end of the initial rebalance delay; zero: none
 }
 
 func newGroup(id string) *group {
@@ -54,6 +57,7 @@ func newGroup(id string) *group {
 		id:              id,
 		epoch:           1,
 		assignmentEpoch: 1,
+		refinedForEpoch: -1,
 		validatedEpoch:  -1,
 		members:         make(map[string]*member),
 		static:          make(map[string]string),
@@ -69,7 +73,6 @@ func (g *group) forgetSoftState() {
 	g.offsets = make(map[string]memberOffsets)
 	g.endpointEpoch = 0
 	g.shutdownBy = ""
-	g.refined, g.refinedForEpoch = nil, -1
 }
 
 func (g *group) state() string {

@@ -373,9 +373,7 @@ func (h *heartbeat) commit(c *Coordinator, resp *kmsg.StreamsGroupHeartbeatRespo
 	if h.assignmentEpoch > g.assignmentEpoch {
 		g.target, g.assignmentEpoch, g.assignedAt = maps.Clone(h.target), h.assignmentEpoch, h.assignedAt
 	}
-	if h.config.NumWarmupReplicas > 0 {
-		g.refined, g.refinedForEpoch = h.refined, h.assignmentEpoch
-	}
+	g.refined, g.refinedForEpoch = h.refined, h.assignmentEpoch
 	if h.created {
 		// In Kafka a group comes into being by the records that its first heartbeat writes, and those have no soft
 		// state: endpoint epochs start at 0, offsets are asked for again, a shutdown request is lost.
