@@ -21,6 +21,10 @@ var scenarios = []struct {
 	{"MissingSourceTopic", missingSourceTopic},
 	{"OtherTopology", otherTopology},
 	{"GroupIsDescribed", groupIsDescribed},
+	{"ShutdownApplication", shutdownApplication},
+	{"ShutdownByHandler", shutdownByHandler},
+	{"ReplaceThread", replaceThread},
+	{"StaticMember", staticMember},
 }
 
 func TestEmbedded(t *testing.T) {

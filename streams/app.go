@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/odradek-go/odradek/membership"
@@ -22,7 +24,13 @@ type App struct {
 
 	mu      sync.Mutex
 	state   State
-	running []bool // by thread
+	threads []threadSlot
+}
+
+// threadSlot is the place of one stream thread, which can be replaced.
+type threadSlot struct {
+	thread  *taskmgr.Thread // nil where none runs
+	running bool            // it processes all that it is assigned
 }
 
 // NewApp returns an App that does nothing until it is run. The error, if any,
@@ -36,7 +44,7 @@ func NewApp(t *Topology, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{cfg: cfg, compiled: compiled, process: newUUID(), running: make([]bool, cfg.NumStreamThreads)}
+	a := &App{cfg: cfg, compiled: compiled, process: newUUID(), threads: make([]threadSlot, cfg.NumStreamThreads)}
 	if a.cfg.ClientID == "" {
 		a.cfg.ClientID = cfg.ApplicationID + "-" + a.process
 	}
@@ -52,7 +60,8 @@ func (a *App) State() State {
 
 // Run joins the streams group and processes until ctx ends; then it commits,
 // closes its tasks, leaves the group and returns nil. It returns earlier, with
-// the error, when a stream thread fails: the others are then closed as well.
+// the error, when a stream thread fails and the configuration's handler does not
+// have it replaced: the others are then closed as well.
 //
 // Among the errors are membership's (errors.Is with [membership.ErrUnsupported],
 // [membership.ErrShutdownRequested] …), *taskmgr.TaskError for a record that
@@ -60,11 +69,6 @@ func (a *App) State() State {
 func (a *App) Run(ctx context.Context) error {
 	if !a.begin() {
 		return ErrStarted
-	}
-	threads, err := a.threads()
-	if err != nil {
-		a.set(Error)
-		return err
 	}
 	group, gctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() {
@@ -74,10 +78,10 @@ func (a *App) Run(ctx context.Context) error {
 			a.set(PendingError)
 		}
 	})
-	for _, t := range threads {
-		group.Go(func() error { return t.Run(gctx) })
+	for i := range a.threads {
+		group.Go(func() error { return a.keepRunning(gctx, i) })
 	}
-	err = group.Wait()
+	err := group.Wait()
 	stop()
 	if err != nil {
 		a.set(PendingError)
@@ -89,38 +93,93 @@ func (a *App) Run(ctx context.Context) error {
 	return nil
 }
 
-func (a *App) threads() ([]*taskmgr.Thread, error) {
-	threads := make([]*taskmgr.Thread, a.cfg.NumStreamThreads)
-	for i := range threads {
-		id := fmt.Sprintf("%s-StreamThread-%d", a.cfg.ClientID, i+1)
-		t, err := taskmgr.NewThread(taskmgr.Config{
-			Topology: a.compiled.topology,
-			Member: membership.Config{
-				Group:            a.cfg.ApplicationID,
-				ProcessID:        a.process,
-				RebalanceTimeout: a.cfg.MaxPollInterval,
-				StartTimeout:     a.cfg.StartTimeout,
-				Topology:         a.compiled.wire,
-				Description:      a.compiled.description,
-				Logger:           a.cfg.Logger.With("thread", id),
-			},
-			Client:         a.cfg.clientOptions(),
-			ClientID:       id,
-			CommitInterval: a.cfg.CommitInterval,
-			Reset:          a.cfg.AutoOffsetReset.offset(),
-			CloseTimeout:   a.cfg.CloseTimeout,
-			OnRunning:      func(running bool) { a.threadRunning(i, running) },
-			Logger:         a.cfg.Logger,
-		})
-		if err != nil {
-			for _, made := range threads[:i] {
-				made.Discard()
-			}
-			return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+// ShutdownApplication asks the group coordinator to stop the whole application:
+// the Run of every instance, on every host, in Go or Java, ends with an error
+// that says so ([membership.ErrShutdownRequested]). It returns at once, and does
+// nothing where Run is not under way.
+func (a *App) ShutdownApplication() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.threads {
+		if t.thread != nil {
+			t.thread.RequestShutdown()
 		}
-		threads[i] = t
 	}
-	return threads, nil
+}
+
+// keepRunning runs a stream thread, and new ones in its place as long as they
+// fail and the handler says so, with a growing pause in between.
+func (a *App) keepRunning(ctx context.Context, i int) error {
+	pause := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(10*time.Second),
+		backoff.WithMaxElapsedTime(0),
+	)
+	for {
+		began := time.Now()
+		response := ShutdownClient
+		err := a.runThread(ctx, i, &response)
+		if err == nil || response != ReplaceThread || ctx.Err() != nil {
+			return err
+		}
+		if time.Since(began) > time.Minute {
+			pause.Reset()
+		}
+		wait := pause.NextBackOff()
+		a.cfg.Logger.Error("a stream thread failed and is replaced", "thread", i+1, "in", wait, "err", err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// runThread runs one stream thread; response is what the handler says to its
+// failure.
+func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionResponse) error {
+	endpoint, err := a.cfg.endpoint()
+	if err != nil {
+		return err
+	}
+	id := fmt.Sprintf("%s-StreamThread-%d", a.cfg.ClientID, i+1)
+	t, err := taskmgr.NewThread(taskmgr.Config{
+		Topology: a.compiled.topology,
+		Member: membership.Config{
+			Group:            a.cfg.ApplicationID,
+			ProcessID:        a.process,
+			InstanceID:       a.cfg.instanceID(i + 1),
+			RackID:           a.cfg.RackID,
+			Endpoint:         endpoint,
+			ClientTags:       a.cfg.ClientTags,
+			RebalanceTimeout: a.cfg.MaxPollInterval,
+			StartTimeout:     a.cfg.StartTimeout,
+			Topology:         a.compiled.wire,
+			Description:      a.compiled.description,
+			Logger:           a.cfg.Logger.With("thread", id),
+		},
+		Client:         a.cfg.clientOptions(),
+		ClientID:       id,
+		CommitInterval: a.cfg.CommitInterval,
+		Reset:          a.cfg.AutoOffsetReset.offset(),
+		CloseTimeout:   a.cfg.CloseTimeout,
+		Leave:          a.cfg.Leave,
+		OnFailure: func(err error) bool {
+			if a.cfg.UncaughtExceptionHandler != nil {
+				*response = a.cfg.UncaughtExceptionHandler(err)
+			}
+			return *response == ShutdownApplication
+		},
+		OnRunning: func(running bool) { a.threadRunning(i, running) },
+		Logger:    a.cfg.Logger,
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	a.setThread(i, t)
+	defer a.setThread(i, nil)
+	return t.Run(ctx)
 }
 
 func (a *App) begin() bool {
@@ -133,13 +192,20 @@ func (a *App) begin() bool {
 	return true
 }
 
+func (a *App) setThread(i int, t *taskmgr.Thread) {
+	a.threadRunning(i, false)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.threads[i].thread = t
+}
+
 func (a *App) threadRunning(thread int, running bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.running[thread] = running
+	a.threads[thread].running = running
 	to := Running
-	for _, r := range a.running {
-		if !r {
+	for _, t := range a.threads {
+		if !t.running {
 			to = Rebalancing
 		}
 	}

@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/odradek-go/odradek/membership"
 )
 
 // Config is an application's configuration. Zero values mean Kafka Streams'
@@ -55,6 +59,34 @@ type Config struct {
 	// limit.
 	StartTimeout time.Duration
 
+	// GroupInstanceID makes the members static: an instance that restarts within
+	// the session time-out finds its tasks again, with nothing moved meanwhile
+	// (group.instance.id; Kafka 4.4). Each thread appends its number. Empty:
+	// members are dynamic.
+	GroupInstanceID string
+
+	// Leave is how members leave the group when Run ends. The zero value is
+	// Kafka Streams' default: dynamic members leave for good, static ones for
+	// a while.
+	Leave membership.LeaveMode
+
+	// ApplicationServer is the host:port at which other instances reach this
+	// one's interactive queries; the group makes it known (application.server).
+	// Nothing listens there because of it. Empty: none.
+	ApplicationServer string
+
+	// ClientTags describe where the instance runs, such as its zone, for the
+	// placing of standby tasks (client.tag.*).
+	ClientTags map[string]string
+
+	// RackID is the rack of the instance's clients (client.rack); empty: none.
+	RackID string
+
+	// UncaughtExceptionHandler decides what a stream thread's failure leads to
+	// (KIP-671); nil: ShutdownClient. It may be called by several threads at
+	// once. A shutdown that another member requested is not asked about.
+	UncaughtExceptionHandler func(err error) UncaughtExceptionResponse
+
 	// ClientOptions are given to all Kafka clients: TLS, SASL, timeouts, hooks.
 	// The options that Odradek itself depends on come after them and win.
 	ClientOptions []kgo.Opt
@@ -66,6 +98,16 @@ type Config struct {
 	// Logger takes what the application has to say; nil: slog.Default().
 	Logger *slog.Logger
 }
+
+// UncaughtExceptionResponse is what the failure of a stream thread leads to.
+type UncaughtExceptionResponse int8
+
+// The responses.
+const (
+	ShutdownClient      UncaughtExceptionResponse = iota // this App ends with the error
+	ReplaceThread                                        // a new thread takes the failed one's place
+	ShutdownApplication                                  // every member of the group ends, on all hosts
+)
 
 // OffsetReset is where a partition without a committed offset begins.
 type OffsetReset int8
@@ -102,6 +144,8 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.StartTimeout >= 0, "StartTimeout %v is negative", c.StartTimeout)
 	require(c.ReplicationFactor >= -1, "ReplicationFactor %d is negative", c.ReplicationFactor)
 	require(c.AutoOffsetReset == ResetEarliest || c.AutoOffsetReset == ResetLatest, "AutoOffsetReset %d is unknown", c.AutoOffsetReset)
+	_, err := c.endpoint()
+	require(err == nil, "ApplicationServer %q is not host:port: %v", c.ApplicationServer, err)
 	if len(errs) > 0 {
 		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(errs...))
 	}
@@ -111,6 +155,33 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.ReplicationFactor, -1)
 	orDefault(&c.Logger, slog.Default())
 	return c, nil
+}
+
+// endpoint is ApplicationServer in parts, nil where there is none.
+func (c *Config) endpoint() (*membership.Endpoint, error) {
+	if c.ApplicationServer == "" {
+		return nil, nil
+	}
+	host, port, err := net.SplitHostPort(c.ApplicationServer)
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	if host == "" || n == 0 {
+		return nil, errors.New("host and port are needed")
+	}
+	return &membership.Endpoint{Host: host, Port: uint16(n)}, nil
+}
+
+// instanceID is that of a thread, counted from 1; empty for a dynamic member.
+func (c *Config) instanceID(thread int) string {
+	if c.GroupInstanceID == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s-%d", c.GroupInstanceID, thread)
 }
 
 func orDefault[T comparable](p *T, value T) {
@@ -129,7 +200,11 @@ func (c *Config) clientOptions() []kgo.Opt {
 		kgo.MaxBufferedRecords(maxBufferedRecords),
 		kgo.MaxBufferedBytes(32 << 20),
 	}
-	return append(append(opts, c.ClientOptions...), kgo.SeedBrokers(c.Brokers...))
+	opts = append(append(opts, c.ClientOptions...), kgo.SeedBrokers(c.Brokers...))
+	if c.RackID != "" {
+		opts = append(opts, kgo.Rack(c.RackID))
+	}
+	return opts
 }
 
 // maxBufferedRecords is large enough that the limit in bytes is the one that

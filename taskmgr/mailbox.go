@@ -15,8 +15,11 @@ type mailbox struct {
 	news news
 	any  bool
 	wake context.CancelFunc
-	gone bool // the loop has ended
+	gone chan struct{} // closed when the loop has ended
+	end  error         // how it ended, readable once gone is closed
 }
+
+func newMailbox() *mailbox { return &mailbox{gone: make(chan struct{})} }
 
 // news is what has come since the last look.
 type news struct {
@@ -24,8 +27,7 @@ type news struct {
 	lost       error // why all tasks are lost; nil where they are not
 	ready      *bool
 	restored   []restoredTask
-	left       bool  // the loop has ended
-	leftErr    error // why, where it should not have
+	left       bool // the loop has ended
 }
 
 type restoredTask struct {
@@ -57,15 +59,21 @@ func (m *mailbox) restored(t *task, err error) {
 	m.post(func(n *news) { n.restored = append(n.restored, restoredTask{t, err}) })
 }
 
+// left is told once, when the loop has ended.
 func (m *mailbox) left(err error) {
-	m.post(func(n *news) { n.left, n.leftErr, m.gone = true, err, true })
+	m.end = err
+	close(m.gone)
+	m.post(func(n *news) { n.left = true })
 }
 
-// hasLeft says whether the loop has ended.
-func (m *mailbox) hasLeft() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.gone
+// waitLeft waits until the loop has ended and returns how.
+func (m *mailbox) waitLeft(ctx context.Context) error {
+	select {
+	case <-m.gone:
+		return m.end
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // take returns the news, if there is any.

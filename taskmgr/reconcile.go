@@ -1,6 +1,7 @@
 package taskmgr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -21,10 +22,7 @@ func (t *Thread) takeNews(ctx context.Context) error {
 		return nil
 	}
 	if n.left {
-		if n.leftErr == nil {
-			return errLeft
-		}
-		return n.leftErr
+		return cmp.Or(t.mail.end, errLeft)
 	}
 	if n.lost != nil {
 		if err := t.loseTasks(n.lost); err != nil {

@@ -39,6 +39,13 @@ type Config struct {
 	// has: to commit, to close its tasks, and to leave the group.
 	CloseTimeout time.Duration
 
+	// Leave is how the member leaves the group when the thread ends.
+	Leave membership.LeaveMode
+
+	// OnFailure is asked when the thread has failed of itself, after its tasks
+	// are closed: true stops the whole application, on every host.
+	OnFailure func(err error) (shutdownApplication bool)
+
 	// OnRunning is called from the thread's goroutine when the thread begins to
 	// process all that it is assigned, and when it no longer does.
 	OnRunning func(running bool)
@@ -65,11 +72,10 @@ type Thread struct {
 	loop    *membership.Loop
 	updater *updater
 	out     *producer
-	mail    mailbox
+	mail    *mailbox
 
 	tasks    map[membership.TaskID]*task
 	inputs   map[string]map[int32]*input // of the running tasks
-	topics   topics                      // the source topics of the running tasks
 	ready    bool                        // the group is ready to process
 	assigned bool                        // an assignment was taken
 	running  bool                        // as last told to OnRunning
@@ -84,6 +90,7 @@ func NewThread(cfg Config) (*Thread, error) {
 		tasks:  make(map[membership.TaskID]*task),
 		inputs: make(map[string]map[int32]*input),
 		ready:  true,
+		mail:   newMailbox(),
 	}
 	if t.cfg.Member.RebalanceTimeout == 0 {
 		t.cfg.Member.RebalanceTimeout = membership.DefaultRebalanceTimeout
@@ -105,14 +112,14 @@ func NewThread(cfg Config) (*Thread, error) {
 		OnTasksLost:  t.mail.lost,
 		OnReady:      func(ready bool, _ []membership.Status) { t.mail.ready(ready) },
 	}); err != nil {
-		t.Discard()
+		t.discard()
 		return nil, err
 	}
 	return t, nil
 }
 
-// Discard frees what a thread holds that will not be run.
-func (t *Thread) Discard() {
+// discard frees what a thread holds that will not be run.
+func (t *Thread) discard() {
 	t.client.Close()
 	t.updater.client.Close()
 }
@@ -139,8 +146,7 @@ func (t *Thread) Run(ctx context.Context) error {
 		return nil
 	})
 
-	err := t.work(ctx, life)
-	err = errors.Join(err, t.close(life, err == nil))
+	err := t.close(life, t.work(ctx, life))
 	end()
 	group.Wait()
 	t.client.Close()
@@ -182,11 +188,14 @@ func (t *Thread) turn(ctx, life context.Context) error {
 	return t.commit(life, t.runningTasks())
 }
 
+// noWait has kgo return what it has fetched already.
+var noWait context.Context
+
 // poll returns what was fetched; it waits for it until there is news, the time
 // to commit has come, or progress has to be shown.
 func (t *Thread) poll(ctx context.Context) kgo.Fetches {
 	if t.ready {
-		if fetches := t.client.PollRecords(nil, maxPollRecords); len(fetches) > 0 {
+		if fetches := t.client.PollRecords(noWait, maxPollRecords); len(fetches) > 0 {
 			return fetches
 		}
 	}
@@ -264,26 +273,51 @@ func (t *Thread) tellRunning() {
 	}
 }
 
-// close ends all tasks, committing them first where the thread ends well, and
-// leaves the group. Java's member that fails goes without a word; ours leaves, so
-// that its tasks move on at once and not after the session time-out.
-func (t *Thread) close(ctx context.Context, well bool) error {
-	var err error
-	if well {
-		if err = t.commit(ctx, t.runningTasks()); errors.Is(err, errFenced) {
-			t.log.Warn("the last commit was refused: another member repeats what it held", "err", err)
-			err = nil
+// close ends all tasks and the membership after the thread has ended for a reason,
+// nil where it was told to. It returns the reason, with what else went wrong.
+//
+// Tasks are committed where the thread is still the group's member and they are
+// whole. Java's member that fails goes without a word; ours leaves, so that its
+// tasks move on at once and not after the session time-out.
+func (t *Thread) close(ctx context.Context, reason error) error {
+	shutdown := errors.Is(reason, membership.ErrShutdownRequested)
+	err := reason
+	if reason == nil || shutdown {
+		switch e := t.commit(ctx, t.runningTasks()); {
+		case errors.Is(e, errFenced):
+			t.log.Warn("the last commit was refused: another member repeats what it held", "err", e)
+		case e != nil:
+			err = errors.Join(err, e)
 		}
 	}
 	err = errors.Join(err, t.closeTasks(t.all()))
-	if t.mail.hasLeft() {
+	switch {
+	case shutdown:
+		// The coordinator tells the others as long as the member that asked for
+		// the shutdown is there. So nobody leaves: the session time-out ends it.
 		return err
+	case reason != nil && t.cfg.OnFailure(reason):
+		return errors.Join(err, t.shutdownApplication(ctx))
 	}
-	if e := t.loop.Leave(ctx, membership.LeaveDefault); e != nil && well {
+	if e := t.loop.Leave(ctx, t.cfg.Leave); e != nil && reason == nil {
 		err = errors.Join(err, fmt.Errorf("leave the group: %w", e))
 	}
 	return err
 }
+
+// shutdownApplication asks the group coordinator to stop every member, and waits
+// until it has taken that in.
+func (t *Thread) shutdownApplication(ctx context.Context) error {
+	t.loop.RequestShutdown()
+	if err := t.mail.waitLeft(ctx); !errors.Is(err, membership.ErrShutdownRequested) {
+		return fmt.Errorf("ask the group to shut the application down: %w", err)
+	}
+	return nil
+}
+
+// RequestShutdown asks the group coordinator to stop every member of the group,
+// this one included: its Run ends with membership.ErrShutdownRequested.
+func (t *Thread) RequestShutdown() { t.loop.RequestShutdown() }
 
 func (t *Thread) all() []*task {
 	var tasks []*task
