@@ -199,6 +199,13 @@ func (c *Config) clientOptions() []kgo.Opt {
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.MaxBufferedRecords(maxBufferedRecords),
 		kgo.MaxBufferedBytes(32 << 20),
+		// As Java's consumer. There is one fetch under way to a broker, and a new
+		// task's partitions have to wait until it is answered.
+		kgo.FetchMaxWait(500 * time.Millisecond),
+		// A new task's partitions are fetched only after the next metadata
+		// request, which kgo sends at most once in that time: by default 5 s,
+		// in which the task would stand still.
+		kgo.MetadataMinAge(100 * time.Millisecond),
 	}
 	opts = append(append(opts, c.ClientOptions...), kgo.SeedBrokers(c.Brokers...))
 	if c.RackID != "" {
