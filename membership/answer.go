@@ -262,24 +262,31 @@ func (m *Member) takeTasks(resp *kmsg.StreamsGroupHeartbeatResponse) {
 	if m.state == PrepareLeaving {
 		return
 	}
-	next := Assignment{Active: m.target.Active, Standby: m.target.Standby, Warmup: m.target.Warmup}
-	if nils == 0 {
-		next = Assignment{
-			Active:  tasksFromWire(resp.ActiveTasks),
-			Standby: tasksFromWire(resp.StandbyTasks),
-			Warmup:  tasksFromWire(resp.WarmupTasks),
+	if nils == 3 {
+		if !m.targeted || m.ready != m.targetReady {
+			m.offer(m.target)
 		}
-	}
-	if m.targeted && m.ready == m.targetReady && (nils == 3 || next.sameTasks(&m.target)) {
 		return
 	}
-	// Becoming ready, or not, is an assignment of its own also with the same
-	// tasks, and so is the first one after a join, also if it is empty.
+	next := Assignment{
+		Active:  tasksFromWire(resp.ActiveTasks),
+		Standby: tasksFromWire(resp.StandbyTasks),
+		Warmup:  tasksFromWire(resp.WarmupTasks),
+	}
+	if !m.targeted || m.ready != m.targetReady || !next.sameTasks(&m.target) {
+		m.offer(next)
+	}
+}
+
+// offer makes a the target. Becoming ready, or not, is an assignment of its own
+// also with the same tasks, and so is the first one after a join, also if it is
+// empty.
+func (m *Member) offer(a Assignment) {
 	m.localEpoch++
-	next.LocalEpoch = m.localEpoch
-	m.target, m.targeted, m.targetReady = next, true, m.ready
-	m.offered = append(m.offered, next)
-	m.out.Assignment = &next
+	a.LocalEpoch = m.localEpoch
+	m.target, m.targeted, m.targetReady = a, true, m.ready
+	m.offered = append(m.offered, a)
+	m.out.Assignment = &a
 	m.to(Reconciling)
 }
 

@@ -135,6 +135,29 @@ func testCode(t *testing.T, code int16, joining bool) {
 	if d.m.State() != Stable {
 		t.Errorf("state %v", d.m.State())
 	}
+	d.next()
+	lookups, at, n = len(d.lookups), d.now, len(d.warnings)
+	d.answer(refusal(code, "words"))
+	switch want {
+	case actRetry:
+		if wait := d.next().at.Sub(at); wait > 120*time.Millisecond {
+			t.Errorf("after a success, again after %v", wait)
+		}
+	case actFind:
+		if d.last().at != at || len(d.lookups) != lookups+1 {
+			t.Errorf("after a success, again after %v", d.last().at.Sub(at))
+		}
+	case actFence:
+		d.m.LostDone(d.now)
+		d.pump()
+		if d.last().at != at || d.last().MemberEpoch != 0 {
+			t.Errorf("after a success, again after %v", d.last().at.Sub(at))
+		}
+	case actSurface:
+		if len(d.warnings) != n+1 {
+			t.Errorf("after a success, not said again")
+		}
+	}
 }
 
 func checkFatal(t *testing.T, d *driver, code int16) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // bring makes a member and brings it into a state.
@@ -187,6 +188,30 @@ func TestLeaveAnswers(t *testing.T) {
 		d.pump()
 		if !d.done || d.m.LeaveErr() != late || len(d.sent) != n {
 			t.Errorf("done %v, err %v, sent %d", d.done, d.m.LeaveErr(), len(d.sent)-n)
+		}
+	})
+	t.Run("an answer before it could be sent", func(t *testing.T) {
+		d := joined(t, testConfig())
+		asked := ok(1)
+		asked.TopologyDescriptionRequired = true
+		d.beat(asked)
+		d.next()
+		d.noCoordinator = true
+		d.m.DescriptionAnswered(d.now, d.pushed[0], &kmsg.StreamsGroupTopologyDescriptionUpdateResponse{ErrorCode: 16})
+		d.m.Leave(d.now, LeaveGroup)
+		d.pump()
+		if d.m.State() != Leaving {
+			t.Fatalf("state %v", d.m.State())
+		}
+		d.m.Reconciled(1)
+		d.answer(granted(5, tasks("0", 7), none, none))
+		if d.m.Epoch() != -1 || d.m.State() != Leaving {
+			t.Errorf("epoch %d, state %v", d.m.Epoch(), d.m.State())
+		}
+		d.m.CoordinatorAnswered(d.now, d.asking, 1, 0, "")
+		d.pump()
+		if l := d.last(); l.MemberEpoch != -1 {
+			t.Errorf("sent %+v", l)
 		}
 	})
 	t.Run("a late heartbeat", func(t *testing.T) {

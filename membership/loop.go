@@ -214,6 +214,11 @@ func (l *Loop) State() State { return State(l.state.Load()) }
 
 // post gives the owner of the member something to tell it.
 func (l *Loop) post(e event) {
+	select {
+	case <-l.left:
+		return // nobody will read it
+	default:
+	}
 	l.mu.Lock()
 	l.inbox = append(l.inbox, e)
 	l.mu.Unlock()

@@ -440,6 +440,30 @@ func TestLoopUnreachable(t *testing.T) {
 	})
 }
 
+// One of the seeds is down for good: the other one is asked.
+func TestLoopOneSeedDown(t *testing.T) {
+	for _, down := range []string{"localhost:9092", "localhost:9093"} {
+		synctest.Test(t, func(t *testing.T) {
+			var c *cluster
+			c = newCluster(t, kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if addr == down {
+					return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+				}
+				return c.network.DialContext(ctx, network, addr)
+			}))
+			c.answer = plain
+			if down == "localhost:9092" {
+				c.node = 1
+			}
+			h := c.start(testConfig())
+			sleep(5 * time.Second)
+			if h.State() != Stable {
+				t.Errorf("%s down: state %v", down, h.State())
+			}
+		})
+	}
+}
+
 // Brokers that come up later are waited for.
 func TestLoopLateBroker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -47,7 +47,9 @@ func (l *Loop) findCoordinator(ctx context.Context, n int, seq uint64) {
 func (l *Loop) heartbeat(ctx context.Context, node int32, seq uint64, req *kmsg.StreamsGroupHeartbeatRequest) {
 	resp, err := exchange[*kmsg.StreamsGroupHeartbeatResponse](ctx, l, l.client.Broker(int(node)), versioned{req})
 	if err != nil {
-		l.client.ForceMetadataRefresh() // the broker may have a new address
+		if ctx.Err() == nil {
+			l.client.ForceMetadataRefresh() // the broker may have a new address
+		}
 		l.log.Debug("heartbeat failed", "broker", node, "err", err)
 		l.post(func(m *Member, now time.Time) {
 			m.HeartbeatFailed(now, seq, fmt.Errorf("heartbeat to the group coordinator, broker %d: %w", node, err))
