@@ -89,7 +89,7 @@ func newRefiner(members map[string]*member, offsets map[string]memberOffsets, to
 				hold(t)
 			}
 		}
-		for warmup, tasks := range map[bool]TaskSet{false: m.assigned.standby, true: m.assigned.warmup} {
+		copies := func(tasks TaskSet, warmup bool) {
 			for t := range tasks {
 				if r.stateful(t) {
 					r.copies[t] = append(r.copies[t], taskCopy{member: m, warmup: warmup, caughtUp: o.caughtUp(t, lag)})
@@ -97,6 +97,8 @@ func newRefiner(members map[string]*member, offsets map[string]memberOffsets, to
 				}
 			}
 		}
+		copies(m.assigned.standby, false)
+		copies(m.assigned.warmup, true)
 		for t := range o.current {
 			r.onDisk[m.processID][t] = struct{}{}
 		}
