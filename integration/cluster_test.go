@@ -27,10 +27,11 @@ const patience = 90 * time.Second
 // cluster is what a scenario runs on. Topics and application ids are made from
 // id, so that tests on one broker don't meet.
 type cluster struct {
-	brokers []string
-	id      string
-	client  *kgo.Client
-	adm     *kadm.Client
+	brokers  []string
+	id       string
+	replicas int16 // of topics
+	client   *kgo.Client
+	adm      *kadm.Client
 }
 
 func newCluster(t *testing.T, brokers []string) *cluster {
@@ -40,14 +41,17 @@ func newCluster(t *testing.T, brokers []string) *cluster {
 	}
 	t.Cleanup(client.Close)
 	id := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
-	return &cluster{brokers, fmt.Sprintf("%s-%08x", id, rand.Uint32()), client, kadm.NewClient(client)}
+	return &cluster{
+		brokers: brokers, id: fmt.Sprintf("%s-%08x", id, rand.Uint32()), replicas: 1,
+		client: client, adm: kadm.NewClient(client),
+	}
 }
 
 // topic creates a topic and returns its name.
 func (c *cluster) topic(t *testing.T, name string, partitions int32) string {
 	t.Helper()
 	topic := c.id + "-" + name
-	if _, err := c.adm.CreateTopic(t.Context(), partitions, 1, nil, topic); err != nil {
+	if _, err := c.adm.CreateTopic(t.Context(), partitions, c.replicas, nil, topic); err != nil {
 		t.Fatal(err)
 	}
 	return topic

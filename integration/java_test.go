@@ -26,17 +26,7 @@ func TestJavaMember(t *testing.T) {
 	running(t, goes)
 	c.produce(t, in, parts[0]...)
 
-	java, err := kafka.Java(ctx, kafkatest.JavaProgram{
-		Sources: "testdata/wordcount", Main: "WordCount",
-		Args: []string{strings.Join(c.brokers, ","), c.id, in, out, t.TempDir()},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer java.Kill()
-	if _, err := java.Await(ctx, func(line string) bool { return line == "RUNNING" }); err != nil {
-		t.Fatal(err)
-	}
+	java := c.startJava(t, ctx, kafka, in, out)
 	eventually(t, "both to have tasks", func() error {
 		group, err := c.describe(t)
 		if err != nil {

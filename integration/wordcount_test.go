@@ -31,7 +31,7 @@ func (c *cluster) counted(t *testing.T, out string, want map[string]int64) {
 			return fmt.Errorf("%d of %d words are counted", n, total(want))
 		}
 		if got, _ := c.counts(t, out); !maps.Equal(got, want) {
-			return fmt.Errorf("counts are %v, want %v", got, want)
+			return fmt.Errorf("counts are not %s", difference(got, want))
 		}
 		return nil
 	})
@@ -111,4 +111,20 @@ func restartGoesOn(t *testing.T, c *cluster) {
 	if _, n := c.counts(t, out); n != total(want) {
 		t.Errorf("%d counts for %d words: some were counted again", n, total(want))
 	}
+}
+
+// difference tells which counts are not the wanted ones.
+func difference(got, want map[string]int64) string {
+	var b strings.Builder
+	for word, n := range want {
+		if got[word] != n {
+			fmt.Fprintf(&b, "%s: %d, want %d; ", word, got[word], n)
+		}
+	}
+	for word, n := range got {
+		if _, ok := want[word]; !ok {
+			fmt.Fprintf(&b, "%s: %d, want none; ", word, n)
+		}
+	}
+	return b.String()
 }

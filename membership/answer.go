@@ -201,6 +201,7 @@ func (m *Member) accepted(now time.Time, resp *kmsg.StreamsGroupHeartbeatRespons
 		return
 	}
 	m.epoch = resp.MemberEpoch
+	m.confirmedAt = m.beat.sentAt
 	m.takeStatuses(now, resp.Status)
 	if m.failure == nil {
 		m.takeTasks(resp)

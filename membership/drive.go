@@ -62,6 +62,9 @@ func (l *Loop) step() Ready {
 	r := l.member.Ready(now)
 
 	l.epoch.Store(l.member.Epoch())
+	if until := l.member.ConfirmedUntil(); !until.IsZero() {
+		l.until.Store(int64(until.Sub(l.born)))
+	}
 	l.state.Store(uint32(l.member.State()))
 	if stale := l.member.State() == Stale; stale != l.stale.Load() {
 		l.stale.Store(stale)

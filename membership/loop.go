@@ -69,6 +69,7 @@ type Loop struct {
 	state    atomic.Uint32
 	born     time.Time
 	progress atomic.Int64 // nanoseconds since born
+	until    atomic.Int64 // Member.ConfirmedUntil, likewise
 	stale    atomic.Bool  // the next progress is waited for
 	started  atomic.Bool
 	left     chan struct{} // closed when the member has left for good
@@ -192,6 +193,11 @@ func (l *Loop) RequestShutdown() {
 func (l *Loop) SetTaskOffsets(offsets, endOffsets map[TaskID]int64) {
 	l.post(func(m *Member, _ time.Time) { m.SetTaskOffsets(offsets, endOffsets) })
 }
+
+// Confirmed says whether the tasks may be processed: the coordinator has lately
+// confirmed them, within three heartbeat intervals. Otherwise wait for it, or for
+// OnTasksLost. It takes no lock, so that it can be asked often.
+func (l *Loop) Confirmed() bool { return int64(time.Since(l.born)) < l.until.Load() }
 
 // Progress says that the tasks make progress. Call it as often as convenient,
 // also when there is nothing to do: it takes no lock. Without a call for the

@@ -55,6 +55,10 @@ type Member struct {
 	// that it had when the member left for the lack of it.
 	progressAt, stalledAt time.Time
 
+	// confirmedAt is when the last heartbeat was sent that the coordinator has
+	// accepted: it was the coordinator's word then that the tasks are ours.
+	confirmedAt time.Time
+
 	lostWait   bool // tasks are lost and not yet released
 	introduced bool // a join went out since the member was last outside
 	shutdown   bool // RequestShutdown was called
@@ -131,6 +135,22 @@ func (m *Member) Epoch() int32 { return m.epoch }
 
 // State returns where the member is in its life.
 func (m *Member) State() State { return m.state }
+
+// confirmedIntervals is for how many heartbeat intervals a confirmation holds.
+// It has to end well before the group's session time-out, which a member isn't
+// told: Kafka's default is nine intervals.
+const confirmedIntervals = 3
+
+// ConfirmedUntil returns until when the tasks may be processed on the strength
+// of what the coordinator said last. After that it may have given them to others
+// without this member knowing, because the process was stopped for a while or
+// the network is split: wait for the next answer. Zero is never.
+func (m *Member) ConfirmedUntil() time.Time {
+	if m.confirmedAt.IsZero() {
+		return time.Time{}
+	}
+	return m.confirmedAt.Add(confirmedIntervals * m.interval)
+}
 
 // Progress says that the tasks made progress at the given time.
 func (m *Member) Progress(at time.Time) { m.progressAt = later(m.progressAt, at) }

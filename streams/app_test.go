@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
 	"github.com/odradek-go/odradek/streams"
@@ -209,6 +211,52 @@ func TestAppBrokerGoes(t *testing.T) {
 		}
 		if took := time.Since(begin); took > 10*time.Second {
 			t.Errorf("took %v to close", took)
+		}
+	})
+}
+
+// TestAppHoldsWhenUnconfirmed: cut off from the group coordinator, a member stops
+// processing well before its session can expire, and goes on when it is back.
+func TestAppHoldsWhenUnconfirmed(t *testing.T) {
+	simulate(t, func(t *testing.T, w *world) {
+		app, err := streams.NewApp(wordCount(), w.config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- app.Run(ctx) }()
+		time.Sleep(10 * time.Second)
+		outputs := func() int64 { return w.broker.Cluster().PartitionInfo("out", 0).HighWatermark }
+		w.produce(t, "a")
+		time.Sleep(time.Second)
+		if n := outputs(); n != 1 {
+			t.Fatalf("%d outputs, want 1", n)
+		}
+
+		var back atomic.Bool
+		w.broker.Cluster().ControlKey(int16(kmsg.StreamsGroupHeartbeat), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.broker.Cluster().KeepControl()
+			if back.Load() {
+				w.broker.Cluster().DropControl()
+				return nil, nil, false
+			}
+			return nil, errors.New("cut off"), true
+		})
+		time.Sleep(time.Second) // three heartbeat intervals of 100 ms, and then some
+		w.produce(t, "b", "c")
+		time.Sleep(5 * time.Second)
+		if n := outputs(); n != 1 {
+			t.Errorf("%d outputs while cut off, want 1", n)
+		}
+		back.Store(true)
+		time.Sleep(5 * time.Second)
+		if n := outputs(); n != 3 {
+			t.Errorf("%d outputs when back, want 3", n)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("ended with %v", err)
 		}
 	})
 }

@@ -224,6 +224,7 @@ func (t *Thread) suspend(tasks []*task) {
 			delete(t.inputs[in.topic], in.partition)
 		}
 	}
+	t.queued = slices.DeleteFunc(t.queued, func(q *task) bool { return slices.Contains(tasks, q) })
 	t.client.RemoveConsumePartitions(remove)
 }
 

@@ -101,39 +101,59 @@ func (t *task) start(inputs []*input) error {
 	return nil
 }
 
-// process runs all that its inputs have queued through the graph, in the order
-// of the records' times over all partitions.
-func (t *task) process() error {
+// confirmEvery is after how many records a task asks again whether it may go on.
+const confirmEvery = 64
+
+// process runs what its inputs have queued through the graph, in the order of
+// the records' times over all partitions. It stops early, with records left in
+// the queues, where mayGoOn says so.
+func (t *task) process(mayGoOn func() bool) error {
 	defer func() { t.ctx.record = nil }()
-	if len(t.inputs) == 1 {
-		in := t.inputs[0]
-		for len(in.queue) > 0 {
-			if err := t.step(in); err != nil {
-				return err
-			}
+	for n := 0; ; n++ {
+		in, err := t.next()
+		if in == nil || err != nil {
+			return err
 		}
-		return nil
-	}
-	for {
-		var first *input
-		for _, in := range t.inputs {
-			if len(in.queue) == 0 {
-				continue
-			}
-			if err := in.look(); err != nil {
-				return err
-			}
-			if first == nil || in.head < first.head {
-				first = in
-			}
-		}
-		if first == nil {
+		if n%confirmEvery == 0 && !mayGoOn() {
 			return nil
 		}
-		if err := t.step(first); err != nil {
+		if err := t.step(in); err != nil {
 			return err
 		}
 	}
+}
+
+// next is the input whose first record has the lowest time, nil where all queues
+// are empty.
+func (t *task) next() (first *input, err error) {
+	if len(t.inputs) == 1 { // there is nothing to compare
+		if in := t.inputs[0]; len(in.queue) > 0 {
+			return in, nil
+		}
+		return nil, nil
+	}
+	for _, in := range t.inputs {
+		if len(in.queue) == 0 {
+			continue
+		}
+		if err := in.look(); err != nil {
+			return nil, err
+		}
+		if first == nil || in.head < first.head {
+			first = in
+		}
+	}
+	return first, nil
+}
+
+// queued says whether there are records left to process.
+func (t *task) queued() bool {
+	for _, in := range t.inputs {
+		if len(in.queue) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // step processes the first record of an input.

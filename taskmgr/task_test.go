@@ -71,6 +71,8 @@ func runningTask(t testing.TB, topics ...string) (*task, *fakeGraph) {
 	return task, g
 }
 
+func always() bool { return true }
+
 func record(topic string, offset, ts int64) *kgo.Record {
 	return &kgo.Record{Topic: topic, Partition: 1, Offset: offset, Timestamp: time.UnixMilli(ts), LeaderEpoch: 7}
 }
@@ -79,7 +81,7 @@ func TestTaskProcessesInTimestampOrder(t *testing.T) {
 	task, g := runningTask(t, "a", "b")
 	task.inputs[0].queue = []*kgo.Record{record("a", 0, 10), record("a", 1, 30), record("a", 2, 20)}
 	task.inputs[1].queue = []*kgo.Record{record("b", 5, 15), record("b", 6, 25)}
-	if err := task.process(); err != nil {
+	if err := task.process(always); err != nil {
 		t.Fatal(err)
 	}
 	// a@1 at 30 holds a@2 at 20 back: a partition's own order stays.
@@ -112,7 +114,7 @@ func TestTaskOrder(t *testing.T) {
 			}
 			total += len(heads[i])
 		}
-		if err := task.process(); err != nil {
+		if err := task.process(always); err != nil {
 			t.Fatal(err)
 		}
 		if len(g.seen) != total {
@@ -134,10 +136,32 @@ func TestTaskOrder(t *testing.T) {
 	})
 }
 
+// TestTaskStops: a task that may not go on keeps the rest in its queues, and goes
+// on with it later.
+func TestTaskStops(t *testing.T) {
+	task, g := runningTask(t, "a")
+	for i := range int64(3 * confirmEvery) {
+		task.inputs[0].queue = append(task.inputs[0].queue, record("a", i, i))
+	}
+	left := 2
+	if err := task.process(func() bool { left--; return left >= 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.seen) != 2*confirmEvery || !task.queued() || task.inputs[0].next != 2*confirmEvery {
+		t.Errorf("processed %d, next offset %d, more queued: %v", len(g.seen), task.inputs[0].next, task.queued())
+	}
+	if err := task.process(func() bool { return false }); err != nil || len(g.seen) != 2*confirmEvery {
+		t.Errorf("processed %d, %v", len(g.seen), err)
+	}
+	if err := task.process(always); err != nil || len(g.seen) != 3*confirmEvery || task.queued() {
+		t.Errorf("processed %d, more queued: %v, %v", len(g.seen), task.queued(), err)
+	}
+}
+
 func TestTaskDropsNegativeTimestamps(t *testing.T) {
 	task, g := runningTask(t, "a")
 	task.inputs[0].queue = []*kgo.Record{record("a", 0, -1), record("a", 1, 5)}
-	if err := task.process(); err != nil {
+	if err := task.process(always); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(g.seen, []string{"a-1@1"}) || task.inputs[0].next != 2 {
@@ -150,7 +174,7 @@ func TestTaskErrorNamesTheRecord(t *testing.T) {
 	task, g := runningTask(t, "a")
 	g.fail = errors.New("no")
 	task.inputs[0].queue = []*kgo.Record{record("a", 41, 1), record("a", 42, 1)}
-	err := task.process()
+	err := task.process(always)
 	var te *TaskError
 	if !errors.As(err, &te) || !errors.Is(err, g.fail) || te.Task != task.id || te.Topic != "a" || te.Partition != 1 || te.Offset != 41 {
 		t.Errorf("got %v", err)

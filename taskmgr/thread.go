@@ -59,6 +59,10 @@ const (
 	// at a new assignment, at the clock.
 	maxPollRecords = 10_000
 
+	// confirmWait is how long a thread waits before it looks again whether it is
+	// confirmed as a member.
+	confirmWait = 20 * time.Millisecond
+
 	// taskTimeout bounds how long a commit or a fetch of offsets is retried
 	// (Java's task.timeout.ms).
 	taskTimeout = 5 * time.Minute
@@ -76,6 +80,7 @@ type Thread struct {
 
 	tasks    map[membership.TaskID]*task
 	inputs   map[string]map[int32]*input // of the running tasks
+	queued   []*task                     // those that have records to process
 	ready    bool                        // the group is ready to process
 	assigned bool                        // an assignment was taken
 	running  bool                        // as last told to OnRunning
@@ -192,25 +197,38 @@ func (t *Thread) turn(ctx, life context.Context) error {
 var noWait context.Context
 
 // poll returns what was fetched; it waits for it until there is news, the time
-// to commit has come, or progress has to be shown.
+// to commit has come, or progress has to be shown. What is queued is processed
+// before more is fetched.
 func (t *Thread) poll(ctx context.Context) kgo.Fetches {
-	if t.ready {
+	held := !t.mayProcess()
+	if !held && len(t.queued) > 0 {
+		return nil
+	}
+	if !held {
 		if fetches := t.client.PollRecords(noWait, maxPollRecords); len(fetches) > 0 {
 			return fetches
 		}
 	}
 	wait := min(time.Until(t.commitAt), t.cfg.Member.RebalanceTimeout/3)
+	if held && t.ready {
+		wait = min(wait, confirmWait)
+	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	if !t.mail.wakes(cancel) {
 		return nil
 	}
-	if !t.ready {
+	if held {
 		<-ctx.Done()
 		return nil
 	}
 	return t.client.PollRecords(ctx, maxPollRecords)
 }
+
+// mayProcess says whether records may be processed: the group is ready, and has
+// lately confirmed that the thread is its member. A process that was stopped for
+// a while may have lost its tasks to others without knowing.
+func (t *Thread) mayProcess() bool { return t.ready && t.loop.Confirmed() }
 
 // process runs what was fetched through the tasks. A panic of the code that it
 // calls is an error like any other.
@@ -229,7 +247,6 @@ func (t *Thread) process(fetches kgo.Fetches) (err error) {
 	if err != nil {
 		return err
 	}
-	var tasks []*task
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		in := t.inputs[p.Topic][p.Partition]
 		if in == nil || len(p.Records) == 0 {
@@ -240,14 +257,19 @@ func (t *Thread) process(fetches kgo.Fetches) (err error) {
 		} else {
 			in.queue = append(in.queue, p.Records...)
 		}
-		if !slices.Contains(tasks, in.task) {
-			tasks = append(tasks, in.task)
+		if !slices.Contains(t.queued, in.task) {
+			t.queued = append(t.queued, in.task)
 		}
 	})
-	for _, task := range tasks {
-		if err := task.process(); err != nil {
+	for len(t.queued) > 0 {
+		task := t.queued[0]
+		if err := task.process(t.mayProcess); err != nil {
 			return err
 		}
+		if task.queued() {
+			return nil // it may not go on
+		}
+		t.queued = t.queued[1:]
 	}
 	return nil
 }

@@ -1,0 +1,49 @@
+package membership
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// TestConfirmedUntil: only an answer without an error confirms, from when its
+// question was sent, for three of the intervals that the coordinator gives.
+func TestConfirmedUntil(t *testing.T) {
+	d := drive(t, testConfig())
+	check := func(when string, want time.Time) {
+		t.Helper()
+		if got := d.m.ConfirmedUntil(); !got.Equal(want) {
+			t.Errorf("%s: confirmed until %v, want %v", when, got, want)
+		}
+	}
+	check("before the join", time.Time{})
+	d.m.Join(d.now)
+	d.pump()
+	check("before the first answer", time.Time{})
+	sent := d.last().at
+	d.now = d.now.Add(400 * time.Millisecond)
+	d.answer(granted(1, tasks("0", 0), none, none))
+	check("answered after a while", sent.Add(3*time.Second))
+
+	sent = d.last().at // the acknowledgement
+	d.answer(ok(1))
+	check("answered", sent.Add(3*time.Second))
+	d.next()
+	check("unanswered", sent.Add(3*time.Second))
+	d.m.HeartbeatFailed(d.now, d.last().seq, io.EOF)
+	d.pump()
+	check("without an answer", sent.Add(3*time.Second))
+	d.next()
+	refusal := ok(0)
+	refusal.ErrorCode = kerr.CoordinatorLoadInProgress.Code
+	d.answer(refusal)
+	check("with an error", sent.Add(3*time.Second))
+
+	sent = d.next().at
+	slower := ok(1)
+	slower.HeartbeatIntervalMillis = 2000
+	d.answer(slower)
+	check("with another interval", sent.Add(6*time.Second))
+}
