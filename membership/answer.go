@@ -3,6 +3,8 @@ package membership
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -120,6 +122,16 @@ func (m *Member) refused(now time.Time, code int16, message string) {
 	switch v.act {
 	case actRetry:
 		b.notBefore = now.Add(b.retry.next(m.random()))
+	case actPatience:
+		err := m.refusal("StreamsGroupHeartbeat", code, message)
+		if m.brokenSince.IsZero() {
+			m.brokenSince = now
+		} else if now.Sub(m.brokenSince) >= serverErrorPatience {
+			m.fail(err, true)
+			return
+		}
+		b.notBefore = now.Add(b.retry.next(m.random()))
+		m.surface(err, code)
 	case actFind:
 		m.loseCoordinator(now)
 	case actFence:
@@ -167,6 +179,9 @@ func (m *Member) refusal(request string, code int16, message string) error {
 	if request != "StreamsGroupTopologyDescriptionUpdate" {
 		v := heartbeatVerdict(code, message)
 		e.Remedy, e.kind = v.remedy, v.kind
+		if code == kerr.UnknownServerError.Code && m.cfg.Endpoint != nil {
+			e.Remedy += ": check that these exist: " + m.sourceTopics()
+		}
 	}
 	return e
 }
@@ -178,7 +193,7 @@ func (m *Member) accepted(now time.Time, resp *kmsg.StreamsGroupHeartbeatRespons
 	m.coordinator.retry.reset()
 	m.joined = true
 	m.surfaced = 0
-	m.instanceWaitUntil = time.Time{}
+	m.instanceWaitUntil, m.brokenSince = time.Time{}, time.Time{}
 
 	if ms := resp.HeartbeatIntervalMillis; ms > 0 {
 		m.interval = time.Duration(ms) * time.Millisecond
@@ -289,6 +304,16 @@ func (m *Member) offer(a Assignment) {
 	m.offered = append(m.offered, a)
 	m.out.Assignment = &a
 	m.to(Reconciling)
+}
+
+// sourceTopics lists the topology's, for an error's text.
+func (m *Member) sourceTopics() string {
+	var ts []string
+	for i := range m.cfg.Topology.Subtopologies {
+		ts = append(ts, m.cfg.Topology.Subtopologies[i].SourceTopics...)
+	}
+	slices.Sort(ts)
+	return strings.Join(slices.Compact(ts), ", ")
 }
 
 func text(s *string) string {

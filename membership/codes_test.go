@@ -16,6 +16,7 @@ var wantActions = map[int16]action{
 	7: actRetry, 14: actRetry,
 	13: actFind, 15: actFind, 16: actFind,
 	25: actFence, 110: actFence,
+	-1: actPatience,
 	29: actSurface,
 }
 
@@ -86,18 +87,18 @@ func testCode(t *testing.T, code int16, joining bool) {
 	if joining {
 		n = 1
 	}
-	if len(d.sent) <= n+1 && (want == actRetry || want == actSurface) {
+	if len(d.sent) <= n+1 && (want == actRetry || want == actPatience || want == actSurface) {
 		d.next()
 	}
 	again := d.last()
-	if wait := again.at.Sub(at); want == actRetry && (wait < 80*time.Millisecond || wait > 120*time.Millisecond) {
+	if wait := again.at.Sub(at); (want == actRetry || want == actPatience) && (wait < 80*time.Millisecond || wait > 120*time.Millisecond) {
 		t.Errorf("again after %v, want 100 ms or so", wait)
 	} else if want == actSurface && wait < d.m.interval {
 		t.Errorf("again after %v, want no faster than heartbeats", wait)
 	} else if (want == actFind || want == actFence) && wait != 0 {
 		t.Errorf("again after %v, want at once", wait)
 	}
-	if warned := len(d.warnings) == 1; warned != (want == actSurface) {
+	if warned := len(d.warnings) == 1; warned != (want == actSurface || want == actPatience) {
 		t.Errorf("warnings: %v", d.warnings)
 	}
 	if joining || want == actFence {
@@ -112,6 +113,9 @@ func testCode(t *testing.T, code int16, joining bool) {
 	// The same again and again is neither hot nor said again.
 	began, n := d.now, len(d.sent)
 	for range 20 {
+		if want == actPatience && d.now.Sub(began) > 8*time.Second {
+			break
+		}
 		d.answer(refusal(code, "words"))
 		if d.m.State() == Fenced {
 			d.m.LostDone(d.now)
@@ -119,7 +123,7 @@ func testCode(t *testing.T, code int16, joining bool) {
 		}
 		d.next()
 	}
-	if took := d.now.Sub(began); took < 10*time.Second {
+	if took := d.now.Sub(began); took < 8*time.Second {
 		t.Errorf("20 retries in %v", took)
 	}
 	if len(d.warnings) > 1 {
@@ -139,7 +143,7 @@ func testCode(t *testing.T, code int16, joining bool) {
 	lookups, at, n = len(d.lookups), d.now, len(d.warnings)
 	d.answer(refusal(code, "words"))
 	switch want {
-	case actRetry:
+	case actRetry, actPatience:
 		if wait := d.next().at.Sub(at); wait > 120*time.Millisecond {
 			t.Errorf("after a success, again after %v", wait)
 		}
@@ -190,6 +194,28 @@ func checkFatal(t *testing.T, d *driver, code int16) {
 	d.pump()
 	if !d.done {
 		t.Error("leaving isn't done")
+	}
+}
+
+// An internal error of the coordinator is retried, but not for ever.
+func TestServerError(t *testing.T) {
+	cfg := testConfig()
+	cfg.Endpoint = &Endpoint{"host", 1}
+	d := drive(t, cfg)
+	d.m.Join(d.now)
+	d.pump()
+	for range 100 {
+		d.answer(refusal(-1, ""))
+		if d.err != nil {
+			break
+		}
+		d.next()
+	}
+	if took := d.now.Sub(zeroTime); took < serverErrorPatience || took > serverErrorPatience+2*time.Second {
+		t.Errorf("ended after %v", took)
+	}
+	if !errors.Is(d.err, kerr.UnknownServerError) || !strings.Contains(d.err.Error(), "check that these exist: in") {
+		t.Errorf("ended with %v", d.err)
 	}
 }
 

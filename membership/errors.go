@@ -152,12 +152,16 @@ func (e *AnswerError) Error() string {
 type action uint8
 
 const (
-	actFatal   action = iota
-	actRetry          // back off, then resend what is owned
-	actFind           // find the coordinator again, then resend what is owned
-	actFence          // all tasks lost, rejoin
-	actSurface        // tell the user, stay as it is, keep on
+	actFatal    action = iota
+	actRetry           // back off, then resend what is owned
+	actPatience        // the same, but fatal if it doesn't pass soon
+	actFind            // find the coordinator again, then resend what is owned
+	actFence           // all tasks lost, rejoin
+	actSurface         // tell the user, stay as it is, keep on
 )
+
+// serverErrorPatience is for how long UNKNOWN_SERVER_ERROR is retried.
+const serverErrorPatience = 10 * time.Second
 
 // verdict is one line of the error table.
 type verdict struct {
@@ -173,6 +177,10 @@ const sameTopology = "run the same topology in all members; to change it, stop a
 // that aren't here are fatal without a remedy.
 var heartbeatVerdicts = map[int16]verdict{
 	kerr.CoordinatorLoadInProgress.Code: {act: actRetry},
+	// Fatal in Java. But Kafka 4.4.0 answers it to a join with an endpoint for
+	// as long as it doesn't see a source topic, which may exist in a moment.
+	kerr.UnknownServerError.Code: {act: actPatience, remedy: "look into the coordinator's log; Kafka 4.4.0 answers this " +
+		"to a member with an endpoint (application.server) while a source topic is missing"},
 	// Fatal in Java, without need: both say "try again".
 	kerr.RequestTimedOut.Code:            {act: actRetry},
 	kerr.NetworkException.Code:           {act: actFind},

@@ -69,7 +69,8 @@ type Member struct {
 	startedAt         time.Time
 	lastErr           error // last transport failure, if nothing answered since
 	instanceWaitUntil time.Time
-	surfaced          int16 // code surfaced last, so that it is said once
+	brokenSince       time.Time // since when the coordinator fails internally; zero: it doesn't
+	surfaced          int16     // code surfaced last, so that it is said once
 
 	failure error
 	out     Ready

@@ -226,7 +226,7 @@ var drawTasks = rapid.Custom(func(t *rapid.T) []kmsg.TaskIDs {
 
 // answerOf makes any answer.
 func (w *world) answerOf(t *rapid.T, o outstanding) *kmsg.StreamsGroupHeartbeatResponse {
-	if code := rapid.SampledFrom([]int16{0, 0, 0, 0, 14, 15, 16, 7, 13, 25, 110, 29}).Draw(t, "code"); code != 0 {
+	if code := rapid.SampledFrom([]int16{0, 0, 0, 0, 14, 15, 16, 7, 13, 25, 110, 29, -1}).Draw(t, "code"); code != 0 {
 		return refusal(code, "")
 	}
 	epoch := o.req.MemberEpoch
@@ -384,7 +384,7 @@ func (w *world) answer(t *rapid.T, fail bool) {
 		return
 	}
 	r := w.answerOf(t, o)
-	if current && w.m.State() != Leaving && slices.Contains([]int16{7, 14, 29}, r.ErrorCode) {
+	if current && w.m.State() != Leaving && slices.Contains([]int16{7, 14, 29, -1}, r.ErrorCode) {
 		w.hold = w.now.Add(80 * time.Millisecond)
 	}
 	if r.ErrorCode == 0 {
