@@ -59,6 +59,22 @@ func (w *world) config() streams.Config {
 	}
 }
 
+// run starts word count; stop ends it and returns how it ended.
+func (w *world) run(t *testing.T, cfg streams.Config) (app *streams.App, stop func() error) {
+	t.Helper()
+	app, err := streams.NewApp(wordCount(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- app.Run(ctx) }()
+	return app, func() error {
+		cancel()
+		return <-done
+	}
+}
+
 func wordCount() *streams.Topology {
 	b := streams.NewBuilder()
 	words := streams.FlatMapValues(streams.Stream[string, string](b, "in"), strings.Fields)
@@ -94,17 +110,7 @@ func TestAppLife(t *testing.T) {
 		var states []string
 		cfg := w.config()
 		cfg.StateListener = func(from, to streams.State) { states = append(states, from.String()+">"+to.String()) }
-		app, err := streams.NewApp(wordCount(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if app.State() != streams.Created {
-			t.Errorf("begins as %v", app.State())
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- app.Run(ctx) }()
-
+		app, stop := w.run(t, cfg)
 		time.Sleep(10 * time.Second)
 		if app.State() != streams.Running {
 			t.Fatalf("is %v after 10 s", app.State())
@@ -123,8 +129,7 @@ func TestAppLife(t *testing.T) {
 		}
 		w.produce(t, "d")
 		time.Sleep(time.Second)
-		cancel()
-		if err := <-done; err != nil {
+		if err := stop(); err != nil {
 			t.Errorf("ended with %v", err)
 		}
 		if n := w.committed(t); n != 4 {
@@ -175,6 +180,9 @@ func TestAppStopsBeforeItJoined(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if app.State() != streams.Created {
+			t.Errorf("begins as %v", app.State())
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := app.Run(ctx); err != nil {
@@ -192,21 +200,14 @@ func TestAppBrokerGoes(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
 		cfg := w.config()
 		cfg.CloseTimeout = 5 * time.Second
-		app, err := streams.NewApp(wordCount(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- app.Run(ctx) }()
+		_, stop := w.run(t, cfg)
 		time.Sleep(10 * time.Second)
 		w.produce(t, "a b c")
 		time.Sleep(time.Second)
 		w.broker.Close()
 		time.Sleep(time.Minute)
-		cancel()
 		begin := time.Now()
-		if err := <-done; err == nil {
+		if err := stop(); err == nil {
 			t.Error("could commit and leave without a broker")
 		}
 		if took := time.Since(begin); took > 10*time.Second {
@@ -219,13 +220,7 @@ func TestAppBrokerGoes(t *testing.T) {
 // processing well before its session can expire, and goes on when it is back.
 func TestAppHoldsWhenUnconfirmed(t *testing.T) {
 	simulate(t, func(t *testing.T, w *world) {
-		app, err := streams.NewApp(wordCount(), w.config())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- app.Run(ctx) }()
+		_, stop := w.run(t, w.config())
 		time.Sleep(10 * time.Second)
 		outputs := func() int64 { return w.broker.Cluster().PartitionInfo("out", 0).HighWatermark }
 		w.produce(t, "a")
@@ -254,8 +249,7 @@ func TestAppHoldsWhenUnconfirmed(t *testing.T) {
 		if n := outputs(); n != 3 {
 			t.Errorf("%d outputs when back, want 3", n)
 		}
-		cancel()
-		if err := <-done; err != nil {
+		if err := stop(); err != nil {
 			t.Errorf("ended with %v", err)
 		}
 	})
