@@ -60,6 +60,7 @@ type Loop struct {
 	owner   chan struct{}
 	member  *Member
 	lookups int
+	silent  bool // it was said that the coordinator doesn't answer
 
 	mu     sync.Mutex
 	inbox  []event

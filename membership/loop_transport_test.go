@@ -1,8 +1,10 @@
 package membership
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"syscall"
@@ -59,7 +61,10 @@ func TestLoopDisconnect(t *testing.T) {
 			}
 			return plain(r)
 		}
-		h := c.start(testConfig())
+		var log bytes.Buffer
+		cfg := testConfig()
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		h := c.start(cfg)
 		sleep(1500 * time.Millisecond)
 		before := len(c.got())
 		c.set(func() { broken = true })
@@ -76,6 +81,10 @@ func TestLoopDisconnect(t *testing.T) {
 		got := c.got()
 		if r := got[before+n]; r.ActiveTasks == nil || r.Topology != nil {
 			t.Errorf("the first heartbeat that is heard again: %+v", r)
+		}
+		// Said once, not with every attempt.
+		if n := strings.Count(log.String(), "doesn't answer"); n != 1 || strings.Count(log.String(), "answers again") != 1 {
+			t.Errorf("the log says:\n%s", &log)
 		}
 		if err := h.leave(LeaveDefault); err != nil {
 			t.Error(err)

@@ -49,6 +49,7 @@ type Member struct {
 	beat        beat
 	coordinator coordinator
 	push        push
+	inquiry     inquiry
 	exit        exit
 
 	// progressAt is when the tasks last made progress; stalledAt is the value
@@ -263,6 +264,7 @@ func (m *Member) loseTasks(reason error) {
 	m.out.Assignment = nil
 	m.offsets.assigned(nil)
 	m.push.drop()
+	m.inquiry.drop()
 }
 
 // fail ends the member. If the coordinator threw it out it becomes FATAL;

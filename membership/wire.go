@@ -31,8 +31,11 @@ func (l *Loop) findCoordinator(ctx context.Context, n int, seq uint64) {
 	req.CoordinatorKeys = []string{l.cfg.Group} // version 4 and later
 	resp, err := exchange[*kmsg.FindCoordinatorResponse](ctx, l, brokers[n%len(brokers)], req)
 	if err != nil {
+		l.log.Debug("finding the group coordinator failed", "err", err)
 		l.post(func(m *Member, now time.Time) {
-			m.CoordinatorFailed(now, seq, fmt.Errorf("finding the group coordinator: %w", err))
+			err := fmt.Errorf("finding the group coordinator: %w", err)
+			l.outOfTouch(ctx, err)
+			m.CoordinatorFailed(now, seq, err)
 		})
 		return
 	}
@@ -41,6 +44,7 @@ func (l *Loop) findCoordinator(ctx context.Context, n int, seq uint64) {
 		c := &resp.Coordinators[0]
 		node, code, message = c.NodeID, c.ErrorCode, text(c.ErrorMessage)
 	}
+	l.log.Debug("group coordinator", "broker", node, "code", code)
 	l.post(func(m *Member, now time.Time) { m.CoordinatorAnswered(now, seq, node, code, message) })
 }
 
@@ -52,11 +56,27 @@ func (l *Loop) heartbeat(ctx context.Context, node int32, seq uint64, req *kmsg.
 		}
 		l.log.Debug("heartbeat failed", "broker", node, "err", err)
 		l.post(func(m *Member, now time.Time) {
-			m.HeartbeatFailed(now, seq, fmt.Errorf("heartbeat to the group coordinator, broker %d: %w", node, err))
+			err := fmt.Errorf("heartbeat to the group coordinator, broker %d: %w", node, err)
+			l.outOfTouch(ctx, err)
+			m.HeartbeatFailed(now, seq, err)
 		})
 		return
 	}
-	l.post(func(m *Member, now time.Time) { m.HeartbeatAnswered(now, seq, resp) })
+	l.post(func(m *Member, now time.Time) {
+		if l.silent {
+			l.silent = false
+			l.log.Info("the group coordinator answers again", "broker", node)
+		}
+		m.HeartbeatAnswered(now, seq, resp)
+	})
+}
+
+// outOfTouch says once, for all the retries, that the coordinator is silent.
+func (l *Loop) outOfTouch(ctx context.Context, err error) {
+	if !l.silent && ctx.Err() == nil {
+		l.silent = true
+		l.log.Warn("the group coordinator doesn't answer; it is retried", "err", err)
+	}
 }
 
 func (l *Loop) describe(ctx context.Context, node int32, seq uint64, req *kmsg.StreamsGroupTopologyDescriptionUpdateRequest) {
