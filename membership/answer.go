@@ -72,6 +72,7 @@ func (m *Member) HeartbeatFailed(now time.Time, seq uint64, err error) {
 		m.leaveFailed(now, err)
 	case seq == m.beat.inFlight:
 		m.beat.inFlight = 0
+		m.inquiry.unsure = m.inquiry.unsure || mayHaveArrived(err)
 		m.forget()
 		m.loseCoordinator(now)
 		m.beat.notBefore = now.Add(m.beat.retry.next(m.random()))
@@ -219,7 +220,7 @@ func (m *Member) accepted(now time.Time, resp *kmsg.StreamsGroupHeartbeatRespons
 	m.confirmedAt = m.beat.sentAt
 	m.takeStatuses(now, resp.Status)
 	if m.failure == nil {
-		m.takeTasks(resp)
+		m.takeTasks(now, resp)
 		m.hurryWarmups()
 	}
 }
@@ -264,7 +265,7 @@ func (m *Member) takeStatuses(now time.Time, in []kmsg.StreamsGroupHeartbeatResp
 }
 
 // takeTasks takes the target, and starts to reconcile if it is news.
-func (m *Member) takeTasks(resp *kmsg.StreamsGroupHeartbeatResponse) {
+func (m *Member) takeTasks(now time.Time, resp *kmsg.StreamsGroupHeartbeatResponse) {
 	nils := 0
 	for _, null := range [...]bool{resp.ActiveTasks == nil, resp.StandbyTasks == nil, resp.WarmupTasks == nil} {
 		if null {
@@ -279,11 +280,15 @@ func (m *Member) takeTasks(resp *kmsg.StreamsGroupHeartbeatResponse) {
 		return
 	}
 	if nils == 3 {
+		if m.inquiry.unsure && !m.inquiry.wanted {
+			m.inquiry.wanted, m.inquiry.due = true, now
+		}
 		if !m.targeted || m.ready != m.targetReady {
 			m.offer(m.target)
 		}
 		return
 	}
+	m.inquiry.drop()
 	next := Assignment{
 		Active:  tasksFromWire(resp.ActiveTasks),
 		Standby: tasksFromWire(resp.StandbyTasks),

@@ -28,6 +28,8 @@ type cluster struct {
 	maxVersion int16 // of heartbeats; −1: the brokers don't know them
 	lookups    int
 	requests   []received
+	inquiries  int
+	given      []kmsg.TaskIDs // active, as a description has them; nil: as plain gives them
 	pushes     []kmsg.StreamsGroupTopologyDescriptionUpdateRequest
 	// answer makes the answer to a heartbeat; nil, nil closes the connection.
 	answer func(r received) (*kmsg.StreamsGroupHeartbeatResponse, error)
@@ -56,6 +58,7 @@ func newCluster(t *testing.T, opts ...kgo.Opt) *cluster {
 	c.control(18, c.apiVersions)
 	c.control(10, c.findCoordinator)
 	c.control(88, c.heartbeat)
+	c.control(89, c.inquiry)
 	c.control(93, c.describe)
 	c.client, err = kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers("localhost:9092", "localhost:9093"), kgo.Dialer(c.network.DialContext),
@@ -97,6 +100,7 @@ func (c *cluster) apiVersions(kreq kmsg.Request) (kmsg.Response, error) {
 	add(18, 4)
 	if c.maxVersion >= 0 {
 		add(88, c.maxVersion)
+		add(89, c.maxVersion)
 	}
 	if c.maxVersion >= 1 {
 		add(93, 0)
@@ -131,6 +135,24 @@ func (c *cluster) heartbeat(kreq kmsg.Request) (kmsg.Response, error) {
 		return nil, err
 	}
 	resp.Version = req.Version
+	return resp, nil
+}
+
+// inquiry describes a group of one member, which has what plain gives it, or what
+// the test says.
+func (c *cluster) inquiry(kreq kmsg.Request) (kmsg.Response, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inquiries++
+	req := kreq.(*kmsg.StreamsGroupDescribeRequest)
+	resp := req.ResponseKind().(*kmsg.StreamsGroupDescribeResponse)
+	given := tasks("0", 0, 1)
+	if c.given != nil {
+		given = c.given
+	}
+	group := describedAs(1, given)
+	group.Group = req.Groups[0]
+	resp.Groups = append(resp.Groups, group)
 	return resp, nil
 }
 

@@ -35,6 +35,9 @@ func (l *Loop) drive(ctx context.Context) error {
 		if r.Heartbeat != nil {
 			requests.Go(func() { l.heartbeat(sending, r.Node, r.HeartbeatSeq, r.Heartbeat) })
 		}
+		if r.Inquiry != nil {
+			requests.Go(func() { l.inquire(sending, r.Node, r.InquirySeq, r.Inquiry) })
+		}
 		if r.Description != nil {
 			requests.Go(func() { l.describe(sending, r.Node, r.DescriptionSeq, r.Description) })
 		}

@@ -14,17 +14,18 @@ type driver struct {
 	m   *Member
 	now time.Time
 
-	sent     []sentBeat
-	pushed   []uint64
-	lookups  []time.Time
-	assigned []Assignment
-	lost     []error
-	ready    []Readiness
-	warnings []error
-	moves    []Transition
-	err      error
-	done     bool
-	wake     time.Time
+	sent      []sentBeat
+	pushed    []uint64
+	inquiries []uint64
+	lookups   []time.Time
+	assigned  []Assignment
+	lost      []error
+	ready     []Readiness
+	warnings  []error
+	moves     []Transition
+	err       error
+	done      bool
+	wake      time.Time
 
 	// noAck leaves assignments to the test, noCoordinator lookups.
 	noAck, noCoordinator bool
@@ -76,6 +77,9 @@ func (d *driver) pump() {
 		}
 		if r.Heartbeat != nil {
 			d.sent = append(d.sent, sentBeat{d.now, r.HeartbeatSeq, *r.Heartbeat, r.Heartbeat})
+		}
+		if r.Inquiry != nil {
+			d.inquiries = append(d.inquiries, r.InquirySeq)
 		}
 		if r.Description != nil {
 			d.pushed = append(d.pushed, r.DescriptionSeq)

@@ -101,7 +101,7 @@ func (m *Member) described(group *kmsg.StreamsGroupDescribeResponseGroup) {
 			Standby: tasksFromWire(d.Assignment.StandbyTasks),
 			Warmup:  tasksFromWire(d.Assignment.WarmupTasks),
 		}
-		if !m.targeted || !next.sameTasks(&m.target) {
+		if !next.sameTasks(&m.target) {
 			m.offer(next)
 		}
 		return

@@ -37,6 +37,10 @@ type Ready struct {
 	// or DescriptionFailed and DescriptionSeq.
 	Description    *kmsg.StreamsGroupTopologyDescriptionUpdateRequest
 	DescriptionSeq uint64
+	// Inquiry goes to Node at once. Answer with Member.InquiryAnswered or
+	// InquiryFailed and InquirySeq.
+	Inquiry    *kmsg.StreamsGroupDescribeRequest
+	InquirySeq uint64
 	// Node is the broker that coordinates the group.
 	Node int32
 
@@ -123,6 +127,10 @@ func (m *Member) send(now time.Time) {
 		m.push.inFlight = m.nextSeq()
 		m.out.Description, m.out.DescriptionSeq = m.description(), m.push.inFlight
 	}
+	if m.inquires() && !now.Before(m.inquiry.due) {
+		m.inquiry.inFlight = m.nextSeq()
+		m.out.Inquiry, m.out.InquirySeq = m.inquiryRequest(), m.inquiry.inFlight
+	}
 }
 
 // heartbeatAt returns when the next heartbeat goes out to a known coordinator;
@@ -173,6 +181,9 @@ func (m *Member) wake(now time.Time) time.Time {
 		}
 		if m.pushes() {
 			at = earliest(at, later(m.push.due, b.throttled))
+		}
+		if m.inquires() {
+			at = earliest(at, later(m.inquiry.due, b.throttled))
 		}
 	}
 	if m.state.in(beating) {

@@ -88,6 +88,15 @@ func (l *Loop) describe(ctx context.Context, node int32, seq uint64, req *kmsg.S
 	l.post(func(m *Member, now time.Time) { m.DescriptionAnswered(now, seq, resp) })
 }
 
+func (l *Loop) inquire(ctx context.Context, node int32, seq uint64, req *kmsg.StreamsGroupDescribeRequest) {
+	resp, err := exchange[*kmsg.StreamsGroupDescribeResponse](ctx, l, l.client.Broker(int(node)), req)
+	if err != nil {
+		l.post(func(m *Member, now time.Time) { m.InquiryFailed(now, seq, err) })
+		return
+	}
+	l.post(func(m *Member, now time.Time) { m.InquiryAnswered(now, seq, resp) })
+}
+
 // versioned is a heartbeat that fits itself to the version which kgo settles
 // on when it writes it: only then is it known what the coordinator speaks.
 type versioned struct {
