@@ -111,7 +111,7 @@ func testCode(t *testing.T, code int16, joining bool) {
 	}
 
 	// The same again and again is neither hot nor said again.
-	began, n := d.now, len(d.sent)
+	began := d.now
 	for range 20 {
 		if want == actPatience && d.now.Sub(began) > 8*time.Second {
 			break

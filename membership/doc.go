@@ -17,8 +17,8 @@
 // Where to begin: state.go has the states and their transitions, member.go what
 // a member remembers, ready.go when it says what, request.go what a request
 // carries, answer.go what an answer leads to, exit.go how a member gets out of
-// the group and back, inquiry.go how a lost answer is made up for, offsets.go when offsets are told, errors.go what each
-// error code leads to. PROTOCOL.md, beside this file, lists every field, status
-// and error code with what is done about it, and where and why Java is not
-// followed.
+// the group and back, inquiry.go how a lost answer is made up for, offsets.go
+// when offsets are told, errors.go what each error code leads to. PROTOCOL.md,
+// beside this file, lists every field, status and error code with what is done
+// about it, and where and why Java is not followed.
 package membership

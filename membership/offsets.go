@@ -51,8 +51,6 @@ func sortedOffsets(old []taskOffset, in map[TaskID]int64) []taskOffset {
 	return out
 }
 
-func (r *offsetReport) forget() { r.known = false }
-
 // assigned drops what is remembered of warm-up tasks that are none any more.
 func (r *offsetReport) assigned(warmups []TaskID) {
 	r.reported = slices.DeleteFunc(r.reported, func(t TaskID) bool { return !slices.Contains(warmups, t) })

@@ -61,61 +61,57 @@ func newWorld(t *rapid.T) *world {
 }
 
 func (w *world) ready() {
-	for {
-		r := w.m.Ready(w.now)
-		if err := w.m.failure; err != nil && strings.Contains(err.Error(), "bug") {
-			w.t.Fatal(err)
+	r := w.m.Ready(w.now)
+	if err := w.m.failure; err != nil && strings.Contains(err.Error(), "bug") {
+		w.t.Fatal(err)
+	}
+	if w.over && (r.Heartbeat != nil || r.FindCoordinator != 0 || r.Description != nil || !r.Wake.IsZero()) {
+		w.t.Fatalf("it is over, and yet: %+v", r)
+	}
+	w.over = r.Done || r.Err != nil
+	for _, tr := range r.Transitions {
+		if !tr.To.in(legal[tr.From]) {
+			w.t.Fatalf("transition %v", tr)
 		}
-		if w.over && (r.Heartbeat != nil || r.FindCoordinator != 0 || r.Description != nil || !r.Wake.IsZero()) {
-			w.t.Fatalf("it is over, and yet: %+v", r)
+		if tr.To == Joining {
+			w.epoch = 0
+			w.pushing = 0 // whatever comes of it
+			w.excuses++
+			w.free++
 		}
-		w.over = r.Done || r.Err != nil
-		for _, tr := range r.Transitions {
-			if !tr.To.in(legal[tr.From]) {
-				w.t.Fatalf("transition %v", tr)
-			}
-			if tr.To == Joining {
-				w.epoch = 0
-				w.pushing = 0 // whatever comes of it
-				w.excuses++
-				w.free++
-			}
+	}
+	if r.Lost != nil {
+		w.lost = true
+		w.owned, w.offers = [3][]TaskID{}, nil
+	}
+	if w.m.State().in(set(Joining, Fenced, Stale, Unsubscribed)) && r.Assignment == nil {
+		w.owned, w.offers = [3][]TaskID{}, nil
+	}
+	if r.Assignment != nil {
+		w.offers = append(w.offers, *r.Assignment)
+	}
+	if r.Heartbeat != nil {
+		w.check(r.Heartbeat)
+		leave := r.Heartbeat.MemberEpoch < 0
+		if len(w.inFlight) > 0 && !leave && !slices.ContainsFunc(w.inFlight, func(o outstanding) bool { return o.req.MemberEpoch < 0 }) {
+			w.t.Fatal("two heartbeats in flight")
 		}
-		if r.Lost != nil {
-			w.lost = true
-			w.owned, w.offers = [3][]TaskID{}, nil
+		w.inFlight = append(w.inFlight, outstanding{r.HeartbeatSeq, *r.Heartbeat})
+	}
+	if r.Description != nil {
+		if w.pushing != 0 {
+			w.t.Fatal("two descriptions in flight")
 		}
-		if w.m.State().in(set(Joining, Fenced, Stale, Unsubscribed)) && r.Assignment == nil {
-			w.owned, w.offers = [3][]TaskID{}, nil
-		}
-		if r.Assignment != nil {
-			w.offers = append(w.offers, *r.Assignment)
-		}
-		if r.Heartbeat != nil {
-			w.check(r.Heartbeat)
-			leave := r.Heartbeat.MemberEpoch < 0
-			if len(w.inFlight) > 0 && !leave && !slices.ContainsFunc(w.inFlight, func(o outstanding) bool { return o.req.MemberEpoch < 0 }) {
-				w.t.Fatal("two heartbeats in flight")
-			}
-			w.inFlight = append(w.inFlight, outstanding{r.HeartbeatSeq, *r.Heartbeat})
-		}
-		if r.Description != nil {
-			if w.pushing != 0 {
-				w.t.Fatal("two descriptions in flight")
-			}
-			w.pushing = r.DescriptionSeq
-		}
-		if !r.Wake.IsZero() && !r.Wake.After(w.now) {
-			w.t.Fatalf("spins in state %v", w.m.State())
-		}
-		if r.FindCoordinator == 0 {
-			return
-		}
+		w.pushing = r.DescriptionSeq
+	}
+	if !r.Wake.IsZero() && !r.Wake.After(w.now) {
+		w.t.Fatalf("spins in state %v", w.m.State())
+	}
+	if r.FindCoordinator != 0 {
 		if w.asking != 0 {
 			w.t.Fatal("two lookups in flight")
 		}
 		w.asking = r.FindCoordinator
-		return
 	}
 }
 
