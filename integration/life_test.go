@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -167,3 +168,77 @@ func staticMember(t *testing.T, c *cluster) {
 func sameTasks(a, b kmsg.TaskIDs) bool {
 	return a.SubtopologyID == b.SubtopologyID && slices.Equal(slices.Sorted(slices.Values(a.Partitions)), slices.Sorted(slices.Values(b.Partitions)))
 }
+
+// slowProcessor: a record takes longer than max.poll.interval. The member leaves
+// so that others can go on, and joins again when there is progress; what it
+// had not committed is processed again, by whoever has the task then.
+func slowProcessor(t *testing.T, c *cluster) {
+	in, out := c.topic(t, "in", 1), c.topic(t, "out", 1)
+	c.produce(t, in, "a", "slow", "b")
+	release := make(chan struct{})
+	var slow atomic.Int32
+	topology := streams.NewTopology()
+	streams.AddSource(topology, "source", streams.Consumed[string, string]{}, in)
+	streams.AddProcessor(topology, "p", func() streams.Processor[string, string, string, string] {
+		return &blocking{release: release, slow: &slow}
+	}, "source")
+	streams.AddSink(topology, "sink", out, streams.Produced[string, string]{}, "p")
+	app := c.start(t, topology, func(cfg *streams.Config) { cfg.MaxPollInterval = time.Second })
+	eventually(t, "the member to leave", func() error {
+		group, err := c.describe(t)
+		if err == nil && (slow.Load() == 0 || len(group.Members) > 0) {
+			err = fmt.Errorf("%d members", len(group.Members))
+		}
+		return err
+	})
+	select {
+	case <-app.done:
+		t.Fatalf("the application ended: %v", app.err)
+	default:
+	}
+	close(release)
+	eventually(t, "all records to go through", func() error {
+		seen := make(map[string]bool)
+		for _, r := range c.read(t, out) {
+			seen[string(r.Value)] = true
+		}
+		if len(seen) != 3 {
+			return fmt.Errorf("only %v did", seen)
+		}
+		return nil
+	})
+	running(t, app)
+	c.produce(t, in, "c")
+	eventually(t, "one more record", func() error {
+		records := c.read(t, out)
+		if last := records[len(records)-1]; string(last.Value) != "c" {
+			return fmt.Errorf("the last is %q", last.Value)
+		}
+		return nil
+	})
+	if err := app.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// blocking blocks at the record "slow" until it is released.
+type blocking struct {
+	ctx     *streams.ProcessorContext[string, string]
+	release chan struct{}
+	slow    *atomic.Int32
+}
+
+func (b *blocking) Init(ctx *streams.ProcessorContext[string, string]) error {
+	b.ctx = ctx
+	return nil
+}
+
+func (b *blocking) Process(r streams.Record[string, string]) error {
+	if r.Value == "slow" {
+		b.slow.Add(1)
+		<-b.release
+	}
+	return b.ctx.Forward(r)
+}
+
+func (b *blocking) Close() error { return nil }

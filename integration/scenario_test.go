@@ -25,6 +25,7 @@ var scenarios = []struct {
 	{"ShutdownByHandler", shutdownByHandler},
 	{"ReplaceThread", replaceThread},
 	{"StaticMember", staticMember},
+	{"SlowProcessor", slowProcessor},
 }
 
 func TestEmbedded(t *testing.T) {

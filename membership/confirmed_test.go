@@ -46,4 +46,9 @@ func TestConfirmedUntil(t *testing.T) {
 	slower.HeartbeatIntervalMillis = 2000
 	d.answer(slower)
 	check("with another interval", sent.Add(6*time.Second))
+
+	d.next()
+	refusal.ErrorCode = kerr.UnknownMemberID.Code
+	d.answer(refusal)
+	check("when the tasks are lost", time.Time{})
 }

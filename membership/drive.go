@@ -65,9 +65,7 @@ func (l *Loop) step() Ready {
 	r := l.member.Ready(now)
 
 	l.epoch.Store(l.member.Epoch())
-	if until := l.member.ConfirmedUntil(); !until.IsZero() {
-		l.until.Store(int64(until.Sub(l.born)))
-	}
+	l.until.Store(int64(l.member.ConfirmedUntil().Sub(l.born)))
 	l.state.Store(uint32(l.member.State()))
 	if stale := l.member.State() == Stale; stale != l.stale.Load() {
 		l.stale.Store(stale)
@@ -90,7 +88,7 @@ func (l *Loop) step() Ready {
 	}
 	if r.Readiness != nil {
 		if n := len(r.Readiness.Statuses); n > 0 {
-			l.log.Warn("the group is in a condition", "ready", r.Readiness.Ready, "statuses", joinStatuses(r.Readiness.Statuses))
+			l.log.Log(context.Background(), statusLevel(r.Readiness.Statuses), "the group is in a condition", "ready", r.Readiness.Ready, "statuses", joinStatuses(r.Readiness.Statuses))
 		}
 		if l.cb.OnReady != nil {
 			l.cb.OnReady(r.Readiness.Ready, r.Readiness.Statuses)

@@ -146,7 +146,8 @@ const confirmedIntervals = 3
 // ConfirmedUntil returns until when the tasks may be processed on the strength
 // of what the coordinator said last. After that it may have given them to others
 // without this member knowing, because the process was stopped for a while or
-// the network is split: wait for the next answer. Zero is never.
+// the network is split: wait for the next answer. Zero is never: the tasks are
+// lost, or there have been none.
 func (m *Member) ConfirmedUntil() time.Time {
 	if m.confirmedAt.IsZero() {
 		return time.Time{}
@@ -260,6 +261,7 @@ func (m *Member) loseTasks(reason error) {
 	m.lostWait = held
 	m.current, m.target = Assignment{}, Assignment{}
 	m.targeted = false
+	m.confirmedAt = time.Time{}
 	m.offered = m.offered[:0]
 	m.out.Assignment = nil
 	m.offsets.assigned(nil)

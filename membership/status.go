@@ -2,6 +2,7 @@ package membership
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -109,4 +110,15 @@ func joinStatuses(in []Status) string {
 		ss[i] = s.String()
 	}
 	return strings.Join(ss, ", ")
+}
+
+// statusLevel is how loudly conditions are logged: that the broker creates topics
+// or waits for more members is the way a group begins.
+func statusLevel(statuses []Status) slog.Level {
+	for _, s := range statuses {
+		if s.Code != StatusMissingInternalTopics && s.Code != StatusAssignmentDelayed {
+			return slog.LevelWarn
+		}
+	}
+	return slog.LevelInfo
 }

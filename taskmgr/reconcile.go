@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/cenkalti/backoff/v4"
@@ -199,6 +200,11 @@ func (t *Thread) retry(ctx context.Context, try func(identity) error) error {
 		who := identity{group: t.cfg.Member.Group, member: t.loop.MemberID(), epoch: t.loop.MemberEpoch()}
 		if t.cfg.Member.InstanceID != "" {
 			who.instance = &t.cfg.Member.InstanceID
+		}
+		if who.epoch <= 0 {
+			// Out of the group, which a commit must not get around: with such
+			// an epoch the coordinator takes it for an administrator's.
+			return backoff.Permanent(fmt.Errorf("%w: it has left the group", errFenced))
 		}
 		err := try(who)
 		if err == nil || errors.Is(err, errStaleEpoch) || retriable(err) {
