@@ -1,7 +1,6 @@
 package streamstest
 
 import (
-	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -50,13 +49,13 @@ func (b *Broker) incrementalAlterConfigs(node int32, kreq kmsg.Request) (kmsg.Re
 			continue
 		}
 		if err := b.alterGroupConfigs(r.ResourceName, ours[r.ResourceName], req.ValidateOnly); err != nil {
-			r.ErrorCode, r.ErrorMessage = kerr.InvalidConfig.Code, kmsg.StringPtr(err.Error())
+			r.ErrorCode, r.ErrorMessage = err.Code.Code, kmsg.StringPtr(err.Message)
 		}
 	}
 	return resp, true, nil
 }
 
-func (b *Broker) alterGroupConfigs(group string, configs []kmsg.IncrementalAlterConfigsRequestResourceConfig, validateOnly bool) error {
+func (b *Broker) alterGroupConfigs(group string, configs []kmsg.IncrementalAlterConfigsRequestResourceConfig, validateOnly bool) *coordinator.Error {
 	set := make(map[string]string)
 	var remove []string
 	for _, c := range configs {
@@ -66,10 +65,10 @@ func (b *Broker) alterGroupConfigs(group string, configs []kmsg.IncrementalAlter
 		case c.Op == kmsg.IncrementalAlterConfigOpSet && c.Value != nil:
 			set[c.Name] = *c.Value
 		default:
-			return errors.New("group configs can only be set to a value, or deleted")
+			return &coordinator.Error{Code: kerr.InvalidConfig, Message: "Group configs can only be set to a value, or deleted."}
 		}
 	}
-	var err error
+	var err *coordinator.Error
 	b.with(func(groups *coordinator.Coordinator, _ time.Time) {
 		err = groups.AlterGroupConfigs(group, set, remove, validateOnly)
 	})

@@ -40,6 +40,7 @@ func (b *Broker) streamsGroupHeartbeat(node int32, kreq kmsg.Request) (kmsg.Resp
 	if err != nil {
 		return nil, true, err
 	}
+	client := coordinator.Client{ID: b.clients.of(req.MemberID), Host: "/127.0.0.1"}
 	var resp *kmsg.StreamsGroupHeartbeatResponse
 	var missing []coordinator.NewTopic
 	b.with(func(groups *coordinator.Coordinator, now time.Time) {

@@ -1,6 +1,7 @@
 package streamstest
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type Broker struct {
 	cluster *kfake.Cluster
 	ask     asker
 	faults  faults
+	clients clientIDs
 
 	// life is held for reading while the cluster is asked something from outside of it, because a closed cluster does
 	// not answer.
@@ -44,26 +46,27 @@ func NewBroker(opts ...Option) (*Broker, error) {
 	if err := c.groups.Validate(); err != nil {
 		return nil, fmt.Errorf("streamstest: %w", err)
 	}
+	b := &Broker{
+		config: c,
+		groups: coordinator.New(c.groups, c.log),
+		nodes:  make(map[string]int32),
+	}
 	user := superuser{name: "streamstest-coordinator", password: rand.Text()}
 	kopts := []kfake.Opt{
 		kfake.NumBrokers(c.nodes),
 		kfake.WithLogger(kfakeLogger{c.log}),
 		kfake.Superuser("PLAIN", user.name, user.password),
+		kfake.ListenFn(b.clients.listening(net.Listen)),
 	}
 	kopts = append(kopts, c.kfake...)
 	if c.network != nil {
-		kopts = append(kopts, kfake.ListenFn(listenOn(c.network)))
+		kopts = append(kopts, kfake.ListenFn(b.clients.listening(listenOn(c.network))))
 	}
 	cluster, err := kfake.NewCluster(kopts...)
 	if err != nil {
 		return nil, fmt.Errorf("streamstest: start the embedded cluster: %w", err)
 	}
-	b := &Broker{
-		config:  c,
-		cluster: cluster,
-		groups:  coordinator.New(c.groups, c.log),
-		nodes:   make(map[string]int32),
-	}
+	b.cluster = cluster
 	if c.noStreams {
 		return b, nil
 	}
@@ -182,5 +185,8 @@ func listenOn(network *kfake.VirtualNetwork) func(string, string) (net.Listener,
 type kfakeLogger struct{ log *slog.Logger }
 
 func (l kfakeLogger) Logf(level kfake.LogLevel, msg string, args ...any) {
+	if !l.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
 	l.log.Debug("kfake: "+fmt.Sprintf(msg, args...), "kfake_level", level.String())
 }

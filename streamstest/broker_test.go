@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/odradek-go/odradek/streamstest"
 )
@@ -41,35 +40,4 @@ func TestJoinAssignCommit(t *testing.T) {
 	if code := commit(t, b, a, in, 2, 43, a.epoch+1); code != kerr.StaleMemberEpoch.Code {
 		t.Fatalf("commit with a new epoch: error %d", code)
 	}
-}
-
-func commit(t *testing.T, b *streamstest.Broker, m *member, topic [16]byte, partition int32, offset int64, epoch int32) int16 {
-	t.Helper()
-	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group, req.MemberID, req.Generation = group, m.id, epoch
-	rt := kmsg.NewOffsetCommitRequestTopic()
-	rt.TopicID = topic
-	rp := kmsg.NewOffsetCommitRequestTopicPartition()
-	rp.Partition, rp.Offset = partition, offset
-	rt.Partitions = append(rt.Partitions, rp)
-	req.Topics = append(req.Topics, rt)
-	resp := request[*kmsg.OffsetCommitResponse](t, m.cl, b.Cluster().CoordinatorFor(group), req)
-	return resp.Topics[0].Partitions[0].ErrorCode
-}
-
-func fetch(t *testing.T, b *streamstest.Broker, m *member, topic [16]byte, partition, epoch int32) (int64, int16) {
-	t.Helper()
-	req := kmsg.NewPtrOffsetFetchRequest()
-	rg := kmsg.NewOffsetFetchRequestGroup()
-	rg.Group, rg.MemberID, rg.MemberEpoch = group, &m.id, epoch
-	rt := kmsg.NewOffsetFetchRequestGroupTopic()
-	rt.TopicID, rt.Partitions = topic, []int32{partition}
-	rg.Topics = append(rg.Topics, rt)
-	req.Groups = append(req.Groups, rg)
-	g := request[*kmsg.OffsetFetchResponse](t, m.cl, b.Cluster().CoordinatorFor(group), req).Groups[0]
-	if g.ErrorCode != 0 {
-		return 0, g.ErrorCode
-	}
-	p := g.Topics[0].Partitions[0]
-	return p.Offset, p.ErrorCode
 }

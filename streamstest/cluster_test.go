@@ -2,18 +2,15 @@ package streamstest_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
@@ -109,97 +106,6 @@ func TestNodesChange(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
-	b, cl := start(t)
-	a := newMember(t, b, cl, "a")
-	heartbeats := []kmsg.Key{kmsg.StreamsGroupHeartbeat}
-
-	before := b.Fault(kfake.Fault{Keys: heartbeats, Group: group, Err: kerr.CoordinatorLoadInProgress, Count: 2})
-	for range 2 {
-		if resp := a.join(counting()); resp.ErrorCode != kerr.CoordinatorLoadInProgress.Code {
-			t.Errorf("error %d", resp.ErrorCode)
-		}
-	}
-	if _, ok := b.Group(group); ok {
-		t.Error("a request that failed has made the group")
-	}
-	after := b.Fault(kfake.Fault{Keys: heartbeats, Err: kerr.RequestTimedOut})
-	if resp := a.join(counting()); resp.ErrorCode != kerr.RequestTimedOut.Code {
-		t.Errorf("error %d", resp.ErrorCode)
-	}
-	if _, ok := b.Group(group); !ok {
-		t.Error("a request whose answer was lost has not made the group")
-	}
-	watch := b.Fault(kfake.Fault{Keys: heartbeats, Observe: true, Count: -1})
-	elsewhere := b.Fault(kfake.Fault{Group: "other", Count: -1}, kfake.Fault{Nodes: []int32{7}, Count: -1},
-		kfake.Fault{When: func(r kmsg.Request) bool { return r.(*kmsg.StreamsGroupHeartbeatRequest).MemberID == "x" }, Count: -1})
-	a.join(counting())
-	settle(t, b, a)
-	if before.Hits() != 2 || after.Hits() != 1 || watch.Hits() < 2 || elsewhere.Hits() != 0 {
-		t.Errorf("hits: %d, %d, %d, %d", before.Hits(), after.Hits(), watch.Hits(), elsewhere.Hits())
-	}
-	elsewhere.Remove()
-
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	waited := make(chan error, 1)
-	more := watch.Hits() + 1
-	go func() { waited <- watch.Wait(ctx, more) }()
-	a.heartbeat()
-	if err := <-waited; err != nil {
-		t.Error(err)
-	}
-	watch.Remove()
-	hits := watch.Hits()
-	a.heartbeat()
-	if watch.Hits() != hits {
-		t.Error("a removed fault still watches")
-	}
-	cancel()
-	if err := watch.Wait(ctx, hits+1); !errors.Is(err, context.Canceled) {
-		t.Errorf("wait with a cancelled context: %v", err)
-	}
-
-	all := b.Fault(kfake.Fault{Count: -1})
-	defer all.Remove()
-	describe := kmsg.NewPtrStreamsGroupDescribeRequest()
-	describe.Groups = []string{group}
-	if resp := request[*kmsg.StreamsGroupDescribeResponse](t, cl, 0, describe); resp.Groups[0].ErrorCode != kerr.UnknownServerError.Code {
-		t.Errorf("describe: error %d", resp.Groups[0].ErrorCode)
-	}
-	if resp := request[*kmsg.StreamsGroupTopologyDescriptionUpdateResponse](t, cl, 0, kmsg.NewPtrStreamsGroupTopologyDescriptionUpdateRequest()); resp.ErrorCode != kerr.UnknownServerError.Code {
-		t.Errorf("push: error %d", resp.ErrorCode)
-	}
-}
-
-// kfake's own faults and control functions work for members of streams groups.
-func TestKfakeFaults(t *testing.T) {
-	b, cl := start(t)
-	a := newMember(t, b, cl, "a")
-	b.Cluster().ControlKey(int16(kmsg.StreamsGroupHeartbeat), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
-		resp := kreq.ResponseKind().(*kmsg.StreamsGroupHeartbeatResponse)
-		resp.ErrorCode = kerr.CoordinatorNotAvailable.Code
-		return resp, nil, true
-	})
-	if resp := a.join(counting()); resp.ErrorCode != kerr.CoordinatorNotAvailable.Code {
-		t.Errorf("a control function: error %d", resp.ErrorCode)
-	}
-	a.join(counting())
-	settle(t, b, a)
-	in := b.Cluster().TopicInfo("in").TopicID
-	b.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Group: group, Topic: "in", Err: kerr.UnstableOffsetCommit})
-	if _, code := fetch(t, b, a, in, 0, a.epoch); code != kerr.UnstableOffsetCommit.Code {
-		t.Errorf("fetch: error %d", code)
-	}
-	b.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Group: group, Err: kerr.CoordinatorLoadInProgress})
-	if code := commit(t, b, a, in, 0, 1, a.epoch); code != kerr.CoordinatorLoadInProgress.Code {
-		t.Errorf("commit: error %d", code)
-	}
-	if code := commit(t, b, a, in, 0, 1, a.epoch); code != 0 {
-		t.Errorf("commit again: error %d", code)
-	}
-}
-
 func TestClose(t *testing.T) {
 	var log strings.Builder
 	b, err := streamstest.NewBroker(streamstest.WithLogger(slog.New(slog.NewTextHandler(&syncWriter{w: &log}, nil))),
@@ -281,99 +187,4 @@ func TestConcurrency(t *testing.T) {
 	if !slices.Equal(active, want) {
 		t.Errorf("active tasks are %v", active)
 	}
-}
-
-// In simulated time nothing takes long: a session runs out while its member is silent.
-func TestSimulatedTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		network := new(kfake.VirtualNetwork)
-		b, err := streamstest.NewBroker(streamstest.WithKafkaDefaults(), streamstest.WithNodes(2),
-			streamstest.WithNetwork(network), streamstest.WithKfake(kfake.SeedTopics(4, "in")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		cl, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.Dialer(network.DialContext))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cl.Close()
-		if err := cl.Ping(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		a, c := newMember(t, b, cl, "a"), newMember(t, b, cl, "c")
-		a.join(counting())
-		c.join(counting())
-		time.Sleep(3 * time.Second) // the initial rebalance delay
-		settle(t, b, a, c)
-		if len(a.active()) != 2 || len(c.active()) != 2 {
-			t.Fatalf("a runs %v, c runs %v", a.active(), c.active())
-		}
-		for range 8 { // 40 s
-			time.Sleep(5 * time.Second)
-			a.heartbeat()
-		}
-		if g, _ := b.Group(group); len(g.Members) != 2 {
-			t.Fatalf("c is gone after 40 s of its session of 45 s")
-		}
-		time.Sleep(5 * time.Second)
-		if g, _ := b.Group(group); len(g.Members) != 1 {
-			t.Fatalf("c is still there after its session")
-		}
-		a.heartbeat()
-		settle(t, b, a)
-		if len(a.active()) != 4 {
-			t.Errorf("a runs %v alone", a.active())
-		}
-		if resp := c.send(nil); resp.ErrorCode != kerr.UnknownMemberID.Code {
-			t.Errorf("c: error %d", resp.ErrorCode)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		if _, err := b.WaitStable(ctx, group, 2); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("waiting for a second member: %v", err)
-		}
-		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		c.join(counting())
-		settle(t, b, a, c)
-		if g, err := b.WaitStable(ctx, group, 2); err != nil || len(g.Members) != 2 {
-			t.Errorf("waiting for two members: %v", err)
-		}
-	})
-}
-
-// A member that does not give up its tasks within its rebalance time-out is removed.
-func TestSimulatedRebalanceTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		network := new(kfake.VirtualNetwork)
-		b, err := streamstest.NewBroker(streamstest.WithNetwork(network), streamstest.WithSessionTimeout(time.Hour),
-			streamstest.WithKfake(kfake.SeedTopics(4, "in")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		cl, err := kgo.NewClient(kgo.SeedBrokers(b.Addrs()...), kgo.Dialer(network.DialContext))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cl.Close()
-		a, c := newMember(t, b, cl, "a"), newMember(t, b, cl, "c")
-		a.join(counting())
-		settle(t, b, a)
-		c.join(counting())
-		a.send(nil) // is told to give up two tasks, within the 60 s of its rebalance time-out
-		time.Sleep(59 * time.Second)
-		if resp := a.send(nil); resp.ErrorCode != 0 {
-			t.Fatalf("after 59 s: error %d", resp.ErrorCode)
-		}
-		time.Sleep(time.Second)
-		if resp := a.send(nil); resp.ErrorCode != kerr.UnknownMemberID.Code {
-			t.Errorf("after 60 s: error %d", resp.ErrorCode)
-		}
-		settle(t, b, c)
-		if len(c.active()) != 4 {
-			t.Errorf("c runs %v", c.active())
-		}
-	})
 }

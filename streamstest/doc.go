@@ -14,10 +14,14 @@
 //     StreamsGroupTopologyDescriptionUpdate;
 //   - kfake's own faults do not reach these requests: use Broker.Fault. They do reach all others, such as OffsetCommit;
 //   - a control function of kfake's Cluster.ControlKey runs before the coordinator, one of Cluster.Control after it;
-//   - streams groups are not among what kfake's DataDir keeps.
+//   - streams groups are not among what kfake's DataDir keeps;
+//   - StreamsGroupDescribe has no client ids of members that are connected with TLS, or over a kfake.ListenFn.
 //
-// Time-outs take effect when a request, or Broker.Group, touches the group. Unlike Kafka 4.4, which only has the
-// settings for it, the coordinator hands out warm-up tasks.
+// Time-outs take effect when a request, or Broker.Group, touches the group.
+//
+// It differs from Kafka 4.4 on purpose in two things. It hands out warm-up tasks if it is told to (WithWarmups); Kafka
+// 4.4 only has the settings for it. And while source topics are missing, a member with an endpoint is told so, when
+// Kafka 4.4 answers it UNKNOWN_SERVER_ERROR.
 //
 // The package may import kfake, kmsg and what is public in Odradek.
 package streamstest

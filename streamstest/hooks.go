@@ -5,8 +5,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/odradek-go/odradek/streamstest/internal/coordinator"
 )
 
 // A hook answers a request (true), or leaves it to kfake (false), perhaps changed. node is the node that received the
@@ -74,6 +72,3 @@ func (b *Broker) isStreams(group string) bool {
 func refuse(group, kind string) (int16, *string) {
 	return kerr.GroupIDNotFound.Code, kmsg.StringPtr(fmt.Sprintf("Group %s is not a %s group.", group, kind))
 }
-
-// client is what is known of a sender. kfake does not tell its control functions more.
-var client = coordinator.Client{Host: "/127.0.0.1"}

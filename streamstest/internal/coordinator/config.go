@@ -1,12 +1,13 @@
 package coordinator
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // Config are the broker's settings for streams groups. Durations have millisecond precision.
@@ -51,83 +52,104 @@ const (
 
 // Validate reports the first setting that no broker would start with.
 func (c Config) Validate() error {
-	_, err := c.with(nil)
-	if err == nil && c.MaxSize < 1 {
-		err = fmt.Errorf("the maximum size of a streams group is %d; it must be at least 1", c.MaxSize)
+	if _, err := c.with(nil); err != nil {
+		return err
 	}
-	return err
+	if c.MaxSize < 1 {
+		return badConfig("The maximum size of a streams group is %d; it must be at least 1.", c.MaxSize)
+	}
+	return nil
+}
+
+func badConfig(format string, args ...any) *Error {
+	return errorf(kerr.InvalidConfig, format, args...)
 }
 
 // with returns the settings of a group: the broker's, overridden by the group's own.
-func (c Config) with(overrides map[string]string) (Config, error) {
+func (c Config) with(overrides map[string]string) (Config, *Error) {
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		if err := c.set(name, overrides[name]); err != nil {
 			return c, err
 		}
 	}
-	for _, d := range []struct {
-		name     string
-		value    time.Duration
-		positive bool
+	for _, l := range []struct {
+		name  string
+		value int64
+		least int64
 	}{
-		{configSessionTimeout, c.SessionTimeout, true},
-		{configHeartbeatInterval, c.HeartbeatInterval, true},
-		{configTaskOffsetInterval, c.TaskOffsetInterval, true},
-		{configInitialRebalanceDelay, c.InitialRebalanceDelay, false},
-		{configAssignmentInterval, c.AssignmentInterval, false},
+		{configSessionTimeout, c.SessionTimeout.Milliseconds(), 1},
+		{configHeartbeatInterval, c.HeartbeatInterval.Milliseconds(), 1},
+		{configTaskOffsetInterval, c.TaskOffsetInterval.Milliseconds(), 1},
+		{configInitialRebalanceDelay, c.InitialRebalanceDelay.Milliseconds(), 0},
+		{configAssignmentInterval, c.AssignmentInterval.Milliseconds(), 0},
+		{configNumStandbyReplicas, int64(c.NumStandbyReplicas), 0},
+		{configNumWarmupReplicas, int64(c.NumWarmupReplicas), 0},
+		{configAcceptableRecoveryLag, c.AcceptableRecoveryLag, 0},
 	} {
-		if d.value < 0 || d.positive && d.value < time.Millisecond {
-			return c, fmt.Errorf("%s is %v, which is too short", d.name, d.value)
+		if l.value < l.least {
+			return c, badConfig("Invalid value %d for configuration %s: Value must be at least %d", l.value, l.name, l.least)
 		}
 	}
 	switch {
+	case c.NumStandbyReplicas > maxStandbyReplicas:
+		return c, badConfig("%s must be less than or equal to %d", configNumStandbyReplicas, maxStandbyReplicas)
+	case c.NumWarmupReplicas > maxWarmupReplicas:
+		return c, badConfig("%s must be less than or equal to %d", configNumWarmupReplicas, maxWarmupReplicas)
 	case c.SessionTimeout <= c.HeartbeatInterval:
-		return c, fmt.Errorf("%s must be greater than %s", configSessionTimeout, configHeartbeatInterval)
-	case c.NumStandbyReplicas < 0 || c.NumStandbyReplicas > maxStandbyReplicas:
-		return c, fmt.Errorf("%s must be less than or equal to %d, and not negative", configNumStandbyReplicas, maxStandbyReplicas)
-	case c.NumWarmupReplicas < 0 || c.NumWarmupReplicas > maxWarmupReplicas:
-		return c, fmt.Errorf("%s must be less than or equal to %d, and not negative", configNumWarmupReplicas, maxWarmupReplicas)
-	case c.AcceptableRecoveryLag < 0:
-		return c, fmt.Errorf("%s must not be negative", configAcceptableRecoveryLag)
+		return c, badConfig("%s must be greater than %s", configSessionTimeout, configHeartbeatInterval)
 	}
 	if tags := slices.Sorted(slices.Values(c.RackAwareTags)); len(slices.Compact(tags)) != len(c.RackAwareTags) {
-		return c, fmt.Errorf("%s must not contain duplicate tag keys", configRackAwareTags)
+		return c, badConfig("%s must not contain duplicate tag keys.", configRackAwareTags)
 	}
 	return c, nil
 }
 
-func (c *Config) set(name, value string) error {
-	var err error
+func (c *Config) set(name, value string) *Error {
+	parse := func(bits int, kind string) (int64, *Error) {
+		n, err := strconv.ParseInt(value, 10, bits)
+		if err != nil {
+			return 0, badConfig("Invalid value %s for configuration %s: Not a number of type %s", value, name, kind)
+		}
+		return n, nil
+	}
+	millis := func(to *time.Duration) *Error {
+		n, err := parse(32, "INT")
+		*to = time.Duration(n) * time.Millisecond
+		return err
+	}
+	count := func(to *int) *Error {
+		n, err := parse(32, "INT")
+		*to = int(n)
+		return err
+	}
+	var err *Error
 	switch name {
 	case configSessionTimeout:
-		c.SessionTimeout, err = millis(value)
+		err = millis(&c.SessionTimeout)
 	case configHeartbeatInterval:
-		c.HeartbeatInterval, err = millis(value)
+		err = millis(&c.HeartbeatInterval)
 	case configInitialRebalanceDelay:
-		c.InitialRebalanceDelay, err = millis(value)
+		err = millis(&c.InitialRebalanceDelay)
 	case configAssignmentInterval:
-		c.AssignmentInterval, err = millis(value)
+		err = millis(&c.AssignmentInterval)
 	case configTaskOffsetInterval:
-		c.TaskOffsetInterval, err = millis(value)
+		err = millis(&c.TaskOffsetInterval)
 	case configNumStandbyReplicas:
-		c.NumStandbyReplicas, err = strconv.Atoi(value)
+		err = count(&c.NumStandbyReplicas)
 	case configNumWarmupReplicas:
-		c.NumWarmupReplicas, err = strconv.Atoi(value)
+		err = count(&c.NumWarmupReplicas)
 	case configAcceptableRecoveryLag:
-		c.AcceptableRecoveryLag, err = strconv.ParseInt(value, 10, 64)
+		c.AcceptableRecoveryLag, err = parse(64, "LONG")
 	case configRackAwareTags:
 		c.RackAwareTags = splitList(value)
 	case configAssignorName:
 		if value != AssignorName {
-			return fmt.Errorf("%s '%s' is not a registered task assignor. Registered assignors are: [%s]", name, value, AssignorName)
+			err = badConfig("%s '%s' is not a registered task assignor. Registered assignors are: [%s].", name, value, AssignorName)
 		}
 	default:
-		return fmt.Errorf("unknown group config name: %s", name)
+		err = badConfig("Unknown group config name: %s", name)
 	}
-	if err != nil {
-		return fmt.Errorf("invalid value %q for group config %s: %w", value, name, err)
-	}
-	return nil
+	return err
 }
 
 // values are the settings as group configs.
@@ -180,7 +202,7 @@ func (c *Coordinator) GroupConfigs(group string) []GroupConfig {
 
 // AlterGroupConfigs sets and removes streams configs of a group, all of them or, with an error, none. The group need
 // not exist; the next heartbeat of a member sees the change. With validateOnly, nothing is changed.
-func (c *Coordinator) AlterGroupConfigs(group string, set map[string]string, remove []string, validateOnly bool) error {
+func (c *Coordinator) AlterGroupConfigs(group string, set map[string]string, remove []string, validateOnly bool) *Error {
 	own := maps.Clone(c.overrides[group])
 	if own == nil {
 		own = make(map[string]string)
@@ -188,7 +210,7 @@ func (c *Coordinator) AlterGroupConfigs(group string, set map[string]string, rem
 	maps.Copy(own, set)
 	for _, name := range remove {
 		if _, known := c.config.values()[name]; !known {
-			return fmt.Errorf("unknown group config name: %s", name)
+			return badConfig("Unknown group config name: %s", name)
 		}
 		delete(own, name)
 	}
@@ -205,11 +227,6 @@ func (c *Coordinator) AlterGroupConfigs(group string, set map[string]string, rem
 func (c *Coordinator) configOf(group string) Config {
 	config, _ := c.config.with(c.overrides[group])
 	return config
-}
-
-func millis(s string) (time.Duration, error) {
-	n, err := strconv.ParseInt(s, 10, 32)
-	return time.Duration(n) * time.Millisecond, err
 }
 
 func splitList(s string) []string {

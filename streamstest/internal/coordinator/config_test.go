@@ -8,7 +8,7 @@ import (
 
 func TestGroupConfigs(t *testing.T) {
 	f := newFixture(t, nil)
-	set := func(name, value string) error {
+	set := func(name, value string) *Error {
 		return f.c.AlterGroupConfigs(app, map[string]string{name: value}, nil, false)
 	}
 	for name, values := range map[string][]string{
