@@ -20,14 +20,9 @@ func (b *Broker) joinGroup(node int32, kreq kmsg.Request) (kmsg.Response, bool, 
 	if !b.coordinates(node, req.Group) || !b.isStreams(req.Group) {
 		return nil, false, nil
 	}
-	empty := false
-	b.with(func(groups *coordinator.Coordinator, now time.Time) {
-		empty = groups.State(now, req.Group) == coordinator.StateEmpty
-		if onlyAsksForID := req.Version >= 4 && req.MemberID == "" && req.InstanceID == nil; empty && !onlyAsksForID {
-			groups.Delete(now, req.Group)
-		}
-	})
-	if empty {
+	var refused *coordinator.Error
+	b.with(func(groups *coordinator.Coordinator, now time.Time) { refused = groups.Delete(now, req.Group) })
+	if refused == nil {
 		return nil, false, nil
 	}
 	resp := req.ResponseKind().(*kmsg.JoinGroupResponse)
