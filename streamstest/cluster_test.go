@@ -100,9 +100,14 @@ func TestNodesChange(t *testing.T) {
 		cancel()
 	}
 	a.join(counting())
-	settle(t, b, a)
-	if _, listed := listGroups(t, cl, b.Cluster().CoordinatorFor(group))[group]; !listed {
-		t.Error("the group is not listed")
+	for _, node := range []int32{1, 2} {
+		for b.Cluster().CoordinatorFor(group) != node {
+			b.Cluster().RehashCoordinators()
+		}
+		settle(t, b, a)
+		if _, listed := listGroups(t, cl, node)[group]; !listed {
+			t.Errorf("the group is not listed at node %d", node)
+		}
 	}
 }
 

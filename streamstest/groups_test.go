@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -134,6 +135,26 @@ func TestDeleteAGroupThatNeverCommitted(t *testing.T) {
 	a.leave(-1)
 	if got := deleteGroups(t, cl, group); got[group] != 0 {
 		t.Errorf("delete: %v", got)
+	}
+}
+
+// What kfake answers for the offsets decides: with a time-out they are deleted, and with another error nothing is.
+func TestFaultyDelete(t *testing.T) {
+	b, cl := start(t)
+	a := newMember(t, b, cl, "a")
+	a.join(counting())
+	a.leave(-1)
+	for _, test := range []struct {
+		err     *kerr.Error
+		deleted bool
+	}{{kerr.CoordinatorLoadInProgress, false}, {kerr.RequestTimedOut, true}} {
+		b.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DeleteGroups}, Group: group, Err: test.err})
+		if got := deleteGroups(t, cl, group); got[group] != test.err.Code {
+			t.Errorf("delete: %v, want %v", got, test.err)
+		}
+		if _, ok := b.Group(group); ok == test.deleted {
+			t.Errorf("after %v the group is there: %v", test.err, ok)
+		}
 	}
 }
 

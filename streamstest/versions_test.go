@@ -1,8 +1,8 @@
 package streamstest_test
 
 import (
-	"context"
 	"crypto/tls"
+	"net"
 	"net/http/httptest"
 	"slices"
 	"testing"
@@ -132,12 +132,44 @@ func TestUnannouncedVersionsCloseTheConnection(t *testing.T) {
 	if resp := a.join(counting()); resp.ErrorCode != 0 || resp.Version != 0 {
 		t.Fatalf("version %d, error %d", resp.Version, resp.ErrorCode)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
 	push := kmsg.NewPtrStreamsGroupTopologyDescriptionUpdateRequest()
 	push.Group, push.MemberID = group, a.id
-	if _, err := cl.Broker(0).Request(ctx, push); err == nil {
-		t.Error("the broker takes a request that it does not announce")
+	beat := kmsg.NewPtrStreamsGroupHeartbeatRequest()
+	beat.Group, beat.MemberID, beat.Version = group, a.id, 1
+	describe := kmsg.NewPtrStreamsGroupDescribeRequest()
+	describe.Groups, describe.Version = []string{group}, 1
+	for _, req := range []kmsg.Request{push, beat, describe} {
+		conn, err := net.Dial("tcp", b.Addrs()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write(kmsg.NewRequestFormatter().AppendRequest(nil, req, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Errorf("%s version %d is answered (%d)", kmsg.NameForKey(req.Key()), req.GetVersion(), n)
+		}
+		conn.Close()
+	}
+}
+
+// The nodes may listen on anything, if the coordinator is told how to get there.
+func TestDialer(t *testing.T) {
+	network := new(kfake.VirtualNetwork)
+	listen := kfake.ListenFn(func(n, _ string) (net.Listener, error) { return network.Listen(n, "localhost:4711") })
+	b, err := streamstest.NewBroker(streamstest.WithKfake(listen, kfake.SeedTopics(4, "in")), streamstest.WithDialer(network.DialContext))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	cl := connect(t, b, kgo.Dialer(network.DialContext))
+	a := newMember(t, b, cl, "a")
+	a.join(counting())
+	settle(t, b, a)
+
+	if b, err := streamstest.NewBroker(streamstest.WithKfake(listen)); err == nil {
+		b.Close()
+		t.Error("the second broker can listen where the first does")
 	}
 }
 
