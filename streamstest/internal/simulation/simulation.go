@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/odradek-go/odradek/membership"
 )
 
@@ -59,15 +61,16 @@ type sim struct {
 	transcript *transcript
 	log        *slog.Logger
 
-	broker  *broker
-	slots   []*slot
-	born    int // hosts so far
-	holders map[membership.TaskID][]*host
+	topology *kmsg.StreamsGroupHeartbeatRequestTopology
+	broker   *broker
+	slots    []*slot
+	born     int // hosts so far
+	holders  map[membership.TaskID][]*host
 	// contested are the tasks that more than one host owns as active.
 	contested map[membership.TaskID]struct{}
 
 	calm    bool // the faults are over
-	settled time.Duration
+	done    bool // the group has settled
 	result  Result
 	failure *Failure
 }
@@ -81,6 +84,7 @@ func newSim(plan *Schedule, keep int) *sim {
 		holders:    make(map[membership.TaskID][]*host),
 		contested:  make(map[membership.TaskID]struct{}),
 	}
+	s.topology = topology(plan.Repartition)
 	s.broker = newBroker(s)
 	for i, p := range plan.Slots {
 		s.slots = append(s.slots, newSlot(s, i, p))
@@ -118,14 +122,14 @@ func (s *sim) run() {
 		s.operate()
 	}
 	s.push(s.plan.Faults.For, s.calmDown)
-	for s.failure == nil && s.settled == 0 && len(s.events) > 0 {
+	for s.failure == nil && !s.done && len(s.events) > 0 {
 		e := s.pop()
 		s.now = e.at
 		s.result.Events++
 		e.do()
 		s.checkTasks()
 	}
-	if s.failure == nil && s.settled == 0 {
+	if s.failure == nil && !s.done {
 		s.fail("nothing is left to happen")
 	}
 }
