@@ -62,7 +62,7 @@ func NewBroker(opts ...Option) (*Broker, error) {
 	if c.network != nil {
 		kopts = append(kopts, kfake.ListenFn(b.clients.listening(listenOn(c.network))))
 	}
-	cluster, err := kfake.NewCluster(kopts...)
+	cluster, err := newCluster(kopts)
 	if err != nil {
 		return nil, fmt.Errorf("streamstest: start the embedded cluster: %w", err)
 	}
@@ -78,6 +78,16 @@ func NewBroker(opts ...Option) (*Broker, error) {
 	// On "any key", so that control functions which users register for a key come first.
 	cluster.Control(b.control)
 	return b, nil
+}
+
+// newCluster makes an error of what kfake panics on, such as a cluster without nodes.
+func newCluster(opts []kfake.Opt) (cluster *kfake.Cluster, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("kfake panics: %v", p)
+		}
+	}()
+	return kfake.NewCluster(opts...)
 }
 
 // Addrs returns the address, host:port, of every node.

@@ -189,6 +189,7 @@ func TestInvalidOptions(t *testing.T) {
 		"negative lag":                   streamstest.WithWarmups(1, -1),
 		"empty groups only":              streamstest.WithMaxGroupSize(0),
 		"the same tag twice":             streamstest.WithRackAwareTags("zone", "zone"),
+		"no nodes":                       streamstest.WithNodes(0),
 	} {
 		if b, err := streamstest.NewBroker(opt); err == nil {
 			b.Close()
