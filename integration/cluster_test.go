@@ -273,6 +273,19 @@ func text(lines int) ([]string, map[string]int64) {
 	return all, want
 }
 
+// wordsOf returns how often each word is in lines.
+func wordsOf(parts ...[]string) map[string]int64 {
+	counts := make(map[string]int64)
+	for _, part := range parts {
+		for _, line := range part {
+			for word := range strings.FieldsSeq(line) {
+				counts[word]++
+			}
+		}
+	}
+	return counts
+}
+
 func total(counts map[string]int64) (n int) {
 	for _, c := range counts {
 		n += int(c)

@@ -49,13 +49,7 @@ func TestJavaMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.produce(t, in, parts[2]...)
-	soFar := make(map[string]int64)
-	for _, line := range append(append(parts[0][:len(parts[0]):len(parts[0])], parts[1]...), parts[2]...) {
-		for _, word := range strings.Fields(line) {
-			soFar[word]++
-		}
-	}
-	c.counted(t, out, soFar)
+	c.counted(t, out, wordsOf(parts[0], parts[1], parts[2]))
 
 	// … and then Go from Java.
 	goes = c.start(t, wordCountTopology(in, out))

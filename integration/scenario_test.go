@@ -26,6 +26,7 @@ var scenarios = []struct {
 	{"ReplaceThread", replaceThread},
 	{"StaticMember", staticMember},
 	{"SlowProcessor", slowProcessor},
+	{"StandbyTakesOver", standbyTakesOver},
 }
 
 func TestEmbedded(t *testing.T) {

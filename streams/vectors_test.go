@@ -250,6 +250,10 @@ func (r *recorder) Send(topic string, partition int32, key, value []byte, timest
 	return nil
 }
 
+func (r *recorder) Log(to *taskmgr.Changelog, key, value []byte, timestamp int64) error {
+	return r.Send(to.Topic, to.Partition, key, value, timestamp, nil)
+}
+
 type recordedChangelog struct {
 	out   *recorder
 	topic string

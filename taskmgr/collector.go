@@ -27,6 +27,20 @@ type Collector interface {
 	// null. The timestamp is in milliseconds. An error is one that an earlier
 	// record met: nothing more can be sent.
 	Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
+
+	// Log sends a record to a changelog, likewise.
+	Log(to *Changelog, key, value []byte, timestamp int64) error
+}
+
+// Changelog is the partition of a changelog topic that a store's changes go to.
+type Changelog struct {
+	Topic     string
+	Partition int32
+
+	// Context makes it the context of its records, by which the producer knows
+	// them when they are written.
+	context.Context
+	written atomic.Int64 // the offset behind the last record that was written
 }
 
 const (
@@ -69,12 +83,22 @@ func newProducer(ctx context.Context, client *kgo.Client) *producer {
 	p.promise = func(r *kgo.Record, err error) {
 		if err != nil {
 			p.failed.CompareAndSwap(nil, &ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err})
+		} else if c, ok := r.Context.(*Changelog); ok {
+			c.written.Store(r.Offset + 1)
 		}
 	}
 	return p
 }
 
 func (p *producer) Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
+	return p.send(p.ctx, topic, partition, key, value, timestamp, headers)
+}
+
+func (p *producer) Log(to *Changelog, key, value []byte, timestamp int64) error {
+	return p.send(to, to.Topic, to.Partition, key, value, timestamp, nil)
+}
+
+func (p *producer) send(ctx context.Context, topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
 	if len(p.records) == 0 {
 		p.records = make([]kgo.Record, recordSlab)
 	}
@@ -82,6 +106,7 @@ func (p *producer) Send(topic string, partition int32, key, value []byte, timest
 	p.records = p.records[1:]
 	r.Topic, r.Partition, r.Key, r.Value, r.Headers = topic, partition, key, value, headers
 	r.Timestamp = time.UnixMilli(timestamp)
+	r.Context = ctx
 	p.client.Produce(p.ctx, r, p.promise)
 	return p.err()
 }
@@ -137,12 +162,10 @@ func (p topicPartitioner) OnNewBatch() {
 	}
 }
 
-// changelog appends the changes of one store to its partition of the changelog
-// topic.
+// changelog appends the changes of a store to its changelog.
 type changelog struct {
-	out       Collector
-	topic     string
-	partition int32
+	out Collector
+	to  *Changelog
 }
 
 func (c changelog) Append(key, value []byte, timestamp int64) error {
@@ -150,5 +173,5 @@ func (c changelog) Append(key, value []byte, timestamp int64) error {
 	if value != nil {
 		value = c.out.Keep(append(c.out.Grab(), value...))
 	}
-	return c.out.Send(c.topic, c.partition, key, value, timestamp, nil)
+	return c.out.Log(c.to, key, value, timestamp)
 }

@@ -40,11 +40,15 @@ func (t *Thread) takeNews(ctx context.Context) error {
 		}
 	}
 	for _, r := range n.restored {
-		if t.tasks[r.task.id] != r.task || r.task.state != restoring {
+		if t.tasks[r.task.id] != r.task || !r.task.updating() {
 			continue // it was revoked meanwhile
 		}
 		if r.err != nil {
 			return r.err
+		}
+		if r.task.state == standby {
+			t.updater.update(r.task, false) // it was demoted meanwhile
+			continue
 		}
 		r.task.state = restored
 	}
@@ -53,39 +57,69 @@ func (t *Thread) takeNews(ctx context.Context) error {
 
 // reconcile turns what the thread owns into what it is assigned: first it gives
 // up what it must, committed and closed, then it takes what is new, and then the
-// member acknowledges. So no task is ever active twice in the group.
+// member acknowledges. So no task is ever active twice in the group. A task that
+// only changes its role keeps its stores.
 func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
-	t.log.Info("taking an assignment", "active", a.Active)
-	var revoked []*task
+	t.log.Info("taking an assignment", "active", a.Active, "standby", a.Standby, "warmup", a.Warmup)
+	standbys := slices.Concat(a.Standby, a.Warmup)
+	var end, revoked, demoted []*task
 	for id, task := range t.tasks {
-		if !slices.Contains(a.Active, id) {
-			revoked = append(revoked, task)
+		switch {
+		case slices.Contains(a.Active, id):
+		case !slices.Contains(standbys, id):
+			end = append(end, task)
+		case task.state != standby:
+			demoted = append(demoted, task)
 		}
 	}
+	revoked = slices.Concat(end, demoted)
 	t.suspend(revoked)
 	if err := t.commit(ctx, revoked); err != nil {
 		return err
 	}
-	if err := t.closeTasks(revoked); err != nil {
+	if err := t.closeTasks(end); err != nil {
 		return err
 	}
-	for _, id := range a.Active {
-		if t.tasks[id] != nil {
+	for _, task := range demoted {
+		if task.state == restoring {
+			task.state = standby
+		} else if err := t.guard(task.demote); err != nil {
+			return err
+		}
+		t.updater.update(task, false)
+	}
+	if err := t.take(a.Active, restoring); err != nil {
+		return err
+	}
+	if err := t.take(standbys, standby); err != nil {
+		return err
+	}
+	t.assigned = true
+	t.loop.Reconciled(a.LocalEpoch)
+	return nil
+}
+
+// take gives the tasks that are new to the updater, and standbys that are to run.
+func (t *Thread) take(ids []membership.TaskID, in taskState) error {
+	for _, id := range ids {
+		if known := t.tasks[id]; known != nil {
+			if known.state == standby && in == restoring {
+				known.state = restoring
+				t.updater.update(known, true)
+			}
 			continue
 		}
 		spec, ok := t.cfg.Topology[id.Subtopology]
 		if !ok {
 			return &TaskError{Task: id, Err: errors.New("the group's topology has a subtopology that this application has not: does another application use the same id?")}
 		}
-		task, err := newTask(id, spec, t.out)
+		task, err := newTask(id, spec, t.out, in)
 		if err != nil {
 			return err
 		}
 		t.tasks[id] = task
-		t.updater.add(task)
+		t.updater.update(task, in == restoring)
 	}
-	t.assigned = true
-	t.loop.Reconciled(a.LocalEpoch)
 	return nil
 }
 
@@ -239,8 +273,8 @@ func (t *Thread) closeTasks(tasks []*task) error {
 	t.suspend(tasks)
 	var errs []error
 	for _, task := range tasks {
-		if task.state == restoring {
-			t.updater.cancel(task.id)
+		if task.updating() {
+			t.updater.cancel(task)
 		}
 		delete(t.tasks, task.id)
 		errs = append(errs, t.guard(task.close))

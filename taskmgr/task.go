@@ -1,6 +1,7 @@
 package taskmgr
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,58 +14,99 @@ import (
 // taskState is where a task is in its life:
 //
 //	restoring ──▶ restored ──▶ running ──▶ closed
-//	    └────────────┴────────────────────────▲
+//	    ▲                         │           ▲
+//	    └──────── standby ◀───────┘           │ from every state
 //
-// A restoring task's stores belong to the updater; in every other state they
-// belong to the thread.
+// A standby is promoted to restoring with its stores as they are, and a running
+// task demoted to standby with them. The stores of a restoring and a standby task
+// belong to the updater; in every other state they belong to the thread.
 type taskState int8
 
 const (
-	restoring taskState = iota // the updater fills its stores
+	restoring taskState = iota // the updater fills its stores, until they are complete
+	standby                    // the updater keeps its stores current; warm-ups too
 	restored                   // complete, and waiting for the committed offsets
 	running                    // its partitions are being consumed
 	closed
 )
 
-// task is one active task of a thread.
+// task is one task of a thread.
 type task struct {
 	id     membership.TaskID
 	spec   Subtopology
 	state  taskState
 	ctx    *Context
-	stores []taskStore
+	stores []*taskStore
 	graph  Graph
 	inputs []*input
 }
 
+// taskStore is one state store of a task.
 type taskStore struct {
 	state.Store
-	changelog string // empty: not logged
+	log *Changelog // nil: not logged
+	out Collector
+
+	// position is the offset of the changelog up to which the store has what is
+	// in it, while the store is with the updater.
+	position int64
 }
 
-// newTask makes a task with its stores open. It is restoring.
-func newTask(id membership.TaskID, spec Subtopology, out Collector) (_ *task, err error) {
-	t := &task{id: id, spec: spec}
+// beginning is the position of an empty store, before any changelog's start.
+const beginning = -1
+
+func (s *taskStore) open() error {
+	s.position = beginning
+	if s.log == nil {
+		return s.Open(nil)
+	}
+	return s.Open(changelog{s.out, s.log})
+}
+
+// reopen empties the store.
+func (s *taskStore) reopen() error { return errors.Join(s.Close(), s.open()) }
+
+// newTask makes a task with its stores open, in the given state.
+func newTask(id membership.TaskID, spec Subtopology, out Collector, in taskState) (_ *task, err error) {
+	t := &task{id: id, spec: spec, state: in}
 	defer func() {
 		if err != nil {
 			err = errors.Join(t.fail(err), t.closeStores())
 		}
 	}()
 	var stores []state.Store
-	for _, s := range spec.Stores {
-		store := s.New()
-		var log state.Changelog
-		if s.Changelog != "" {
-			log = changelog{out: out, topic: s.Changelog, partition: id.Partition}
+	for _, spec := range spec.Stores {
+		s := &taskStore{Store: spec.New(), out: out}
+		if spec.Changelog != "" {
+			s.log = &Changelog{Topic: spec.Changelog, Partition: id.Partition, Context: context.Background()}
 		}
-		if err := store.Open(log); err != nil {
+		if err := s.open(); err != nil {
 			return nil, err
 		}
-		t.stores = append(t.stores, taskStore{store, s.Changelog})
-		stores = append(stores, store)
+		t.stores = append(t.stores, s)
+		stores = append(stores, s.Store)
 	}
 	t.ctx = NewContext(id, out, stores...)
 	return t, nil
+}
+
+// updating says whether the stores are with the updater.
+func (t *task) updating() bool { return t.state == restoring || t.state == standby }
+
+// demote makes a running task, whose changes are flushed, a standby: its graph
+// ends, and its stores go on from what it has written.
+func (t *task) demote() error {
+	var err error
+	if t.graph != nil {
+		err = t.graph.Close()
+	}
+	t.graph, t.inputs, t.state = nil, nil, standby
+	for _, s := range t.stores {
+		if s.log != nil {
+			s.position = max(s.position, s.log.written.Load())
+		}
+	}
+	return t.fail(err)
 }
 
 // input is one partition of a source topic: what is known of it and what is to

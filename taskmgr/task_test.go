@@ -57,7 +57,7 @@ func runningTask(t testing.TB, topics ...string) (*task, *fakeGraph) {
 	task, err := newTask(id, Subtopology{SourceTopics: topics, NewGraph: func(ctx *Context) (Graph, error) {
 		g.ctx = ctx
 		return g, nil
-	}}, nil)
+	}}, nil, restoring)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestTaskErrorNamesTheRecord(t *testing.T) {
 }
 
 func TestTaskStartNeedsSources(t *testing.T) {
-	task, err := newTask(membership.TaskID{Subtopology: "0"}, Subtopology{NewGraph: func(*Context) (Graph, error) { return &fakeGraph{}, nil }}, nil)
+	task, err := newTask(membership.TaskID{Subtopology: "0"}, Subtopology{NewGraph: func(*Context) (Graph, error) { return &fakeGraph{}, nil }}, nil, restoring)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,13 +209,13 @@ func TestTaskStores(t *testing.T) {
 		return state.NewTimestampedKeyValue("counts", serde.String, serde.Int64, state.NewMemory)
 	}
 	id := membership.TaskID{Subtopology: "1"}
-	_, err := newTask(id, Subtopology{Stores: []StoreSpec{{New: func() state.Store { return brokenStore{counts(), broken, nil} }}}}, nil)
+	_, err := newTask(id, Subtopology{Stores: []StoreSpec{{New: func() state.Store { return brokenStore{counts(), broken, nil} }}}}, nil, restoring)
 	var te *TaskError
 	if !errors.Is(err, broken) || !errors.As(err, &te) || te.Task != id {
 		t.Errorf("opening a broken store: %v", err)
 	}
 
-	task, err := newTask(id, Subtopology{Stores: []StoreSpec{{New: func() state.Store { return brokenStore{counts(), nil, broken} }}}}, nil)
+	task, err := newTask(id, Subtopology{Stores: []StoreSpec{{New: func() state.Store { return brokenStore{counts(), nil, broken} }}}}, nil, restoring)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func NewThread(cfg Config) (*Thread, error) {
 	)...); err != nil {
 		return nil, err
 	}
-	if t.updater, err = newUpdater(append(opts, kgo.ClientID(cfg.ClientID+"-restore")), t.log, t.mail.restored); err != nil {
+	if t.updater, err = newUpdater(append(opts, kgo.ClientID(cfg.ClientID+"-restore")), t.log, t.mail.restored, t.tellPositions); err != nil {
 		t.client.Close()
 		return nil, err
 	}
@@ -284,10 +284,15 @@ func (t *Thread) runningTasks() []*task {
 	return tasks
 }
 
+// tellPositions is called by the updater.
+func (t *Thread) tellPositions(offsets, ends map[membership.TaskID]int64) {
+	t.loop.SetTaskOffsets(offsets, ends)
+}
+
 func (t *Thread) tellRunning() {
 	is := t.ready && t.assigned
 	for _, task := range t.tasks {
-		is = is && task.state == running
+		is = is && (task.state == running || task.state == standby)
 	}
 	if is != t.running {
 		t.running = is

@@ -9,35 +9,49 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/membership"
 )
 
-// updater restores the stores of tasks from their changelogs, off the thread's
-// processing loop and on a client of its own, many partitions at once.
+// updater brings the stores of tasks up to date with their changelogs, off the
+// thread's processing loop and on a client of its own, many partitions at once:
+// those of active tasks until they are complete, those of standby and warm-up
+// tasks as long as they are that. While something is restored, standbys wait.
 //
-// A task that was given to add belongs to the updater, stores included, until
+// A task that was given to update belongs to the updater, stores included, until
 // done was called for it or cancel has returned.
 type updater struct {
 	client *kgo.Client
 	log    *slog.Logger
 
-	// done is called from the updater's goroutine when a task's stores are
-	// complete, or with the error for which they can't be.
+	// done is called from the updater's goroutine when the stores of a task that
+	// is to run are complete, or with the error for which a task's can't be.
 	done func(*task, error)
 
-	mu      sync.Mutex
-	added   []*task
-	removed []removal
-	wake    context.CancelFunc // ends the poll under way
-	stopped chan struct{}      // closed when run has ended
+	// report is called from the updater's goroutine with the positions of all its
+	// tasks, in the form that a member reports them in (KIP-1071): sums over a
+	// task's changelogs of the next offset, and of the end offset − 1.
+	report func(offsets, ends map[membership.TaskID]int64)
 
-	tasks      map[membership.TaskID]int // changelogs that are still being read
+	mu       sync.Mutex
+	orders   []order
+	wake     context.CancelFunc // ends the poll under way
+	stopped  chan struct{}      // closed when run has ended
+	reported time.Time
+
+	tasks      map[membership.TaskID]*updating
 	changelogs map[changelogKey]*restoration
+	pending    []*updating // their changelogs are still to be looked up
+	shuffled   bool        // who has to wait may have changed
+}
+
+// order is what the thread wants of the updater.
+type order struct {
+	task   *task
+	run    bool          // it is to run: done when its stores are complete
+	cancel chan struct{} // not nil: the task is taken away; closed when it is
 }
 
 type changelogKey struct {
@@ -45,27 +59,22 @@ type changelogKey struct {
 	partition int32
 }
 
-// restoration is one changelog partition on its way into a store.
-type restoration struct {
-	task    *task
-	store   taskStore
-	start   int64 // the offset it began at
-	next    int64 // the offset that comes next
-	end     int64 // where it is complete
-	records int64
-	began   time.Time
+// updating is a task that is with the updater.
+type updating struct {
+	task       *task
+	run        bool // done when its stores are complete
+	changelogs []*restoration
 }
 
-type removal struct {
-	id   membership.TaskID
-	done chan struct{}
-}
+// reportEvery bounds how often positions are reported. When they are sent is the
+// member's business.
+const reportEvery = 100 * time.Millisecond
 
 // newUpdater returns an updater whose client is made with opts and is closed
 // when run ends. It fetches only what it is told to, starts nowhere by itself
 // (an offset that is out of range must surface), and sees transaction markers,
 // since a changelog may end with one.
-func newUpdater(opts []kgo.Opt, log *slog.Logger, done func(*task, error)) (*updater, error) {
+func newUpdater(opts []kgo.Opt, log *slog.Logger, done func(*task, error), report func(offsets, ends map[membership.TaskID]int64)) (*updater, error) {
 	client, err := kgo.NewClient(append(slices.Clone(opts),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.KeepControlRecords(),
@@ -77,148 +86,109 @@ func newUpdater(opts []kgo.Opt, log *slog.Logger, done func(*task, error)) (*upd
 		client:     client,
 		log:        log,
 		done:       done,
+		report:     report,
 		wake:       func() {},
 		stopped:    make(chan struct{}),
-		tasks:      make(map[membership.TaskID]int),
+		tasks:      make(map[membership.TaskID]*updating),
 		changelogs: make(map[changelogKey]*restoration),
 	}, nil
 }
 
-// add has a task restored.
-func (u *updater) add(t *task) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.added = append(u.added, t)
-	u.wake()
-}
+// update takes a task over and keeps its stores up to date; where it is to run,
+// until they are complete. It may be called again for a standby that is to run.
+func (u *updater) update(t *task, run bool) { u.order(order{task: t, run: run}) }
 
-// cancel stops restoring a task and returns when its stores are no longer
-// touched. done may or may not have been called for it.
-func (u *updater) cancel(id membership.TaskID) {
-	r := removal{id, make(chan struct{})}
-	u.mu.Lock()
-	u.removed = append(u.removed, r)
-	u.wake()
-	u.mu.Unlock()
+// cancel takes a task away and returns when its stores are no longer touched.
+// done may or may not have been called for it.
+func (u *updater) cancel(t *task) {
+	o := order{task: t, cancel: make(chan struct{})}
+	u.order(o)
 	select {
-	case <-r.done:
+	case <-o.cancel:
 	case <-u.stopped:
 	}
 }
 
-// run restores until ctx ends.
+func (u *updater) order(o order) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.orders = append(u.orders, o)
+	u.wake()
+}
+
+// run works until ctx ends.
 func (u *updater) run(ctx context.Context) {
 	defer close(u.stopped)
 	defer u.client.Close()
 	for ctx.Err() == nil {
-		added, removed, poll, cancel := u.take(ctx)
-		for _, r := range removed {
-			added = slices.DeleteFunc(added, func(t *task) bool { return t.id == r.id })
-			u.drop(r.id)
-			close(r.done)
+		orders, poll, cancel := u.take(ctx)
+		for _, o := range orders {
+			u.obey(o)
 		}
-		u.begin(ctx, added)
+		u.begin(poll)
+		u.yieldToRestores()
 		u.apply(u.client.PollFetches(poll))
+		u.tellPositions(len(orders) > 0)
 		cancel()
 	}
 }
 
-// take takes over what was added and removed, and returns the context of the
-// next poll, which ends when more is.
-func (u *updater) take(ctx context.Context) ([]*task, []removal, context.Context, context.CancelFunc) {
+// take takes the orders over, and returns the context of the next poll, which
+// ends when there is another.
+func (u *updater) take(ctx context.Context) ([]order, context.Context, context.CancelFunc) {
 	poll, cancel := context.WithCancel(ctx)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	added, removed := u.added, u.removed
-	u.added, u.removed, u.wake = nil, nil, cancel
-	return added, removed, poll, cancel
+	orders := u.orders
+	u.orders, u.wake = nil, cancel
+	return orders, poll, cancel
 }
 
-// begin starts reading the changelogs of tasks, each from its start to what is
-// its end now: the tasks' last owners have written all that they ever will.
-func (u *updater) begin(ctx context.Context, tasks []*task) {
-	if len(tasks) == 0 {
+// obey carries an order out as far as that needs no request.
+func (u *updater) obey(o order) {
+	known := u.tasks[o.task.id]
+	if o.cancel != nil {
+		if known != nil && known.task == o.task {
+			u.drop(known)
+		}
+		close(o.cancel)
 		return
 	}
-	var names []string
-	for _, t := range tasks {
-		for _, s := range t.stores {
-			if s.changelog != "" && !slices.Contains(names, s.changelog) {
-				names = append(names, s.changelog)
-			}
-		}
+	if known == nil {
+		known = &updating{task: o.task}
+		u.tasks[o.task.id] = known
 	}
-	starts, ends, err := u.list(ctx, names)
-	if ctx.Err() != nil {
+	known.run = o.run
+	u.lookUp(known)
+}
+
+// lookUp has a task's changelogs looked up before the next poll.
+func (u *updater) lookUp(of *updating) {
+	if !slices.Contains(u.pending, of) {
+		u.pending = append(u.pending, of)
+	}
+}
+
+// yieldToRestores has standbys wait while there are tasks that are to run.
+func (u *updater) yieldToRestores() {
+	if !u.shuffled {
 		return
 	}
-	consume := make(map[string]map[int32]kgo.Offset)
-	for _, t := range tasks {
-		if err := errors.Join(err, u.beginTask(t, starts, ends, consume)); err != nil {
-			u.drop(t.id)
-			u.done(t, t.fail(err))
-		} else if u.tasks[t.id] == 0 {
-			delete(u.tasks, t.id)
-			u.done(t, nil)
+	u.shuffled = false
+	restores, standbys := make(map[string][]int32), make(map[string][]int32)
+	for key, r := range u.changelogs {
+		if r.of.run {
+			restores[key.topic] = append(restores[key.topic], key.partition)
+		} else {
+			standbys[key.topic] = append(standbys[key.topic], key.partition)
 		}
 	}
-	u.client.AddConsumePartitions(consume)
-}
-
-func (u *updater) beginTask(t *task, starts, ends kadm.ListedOffsets, consume map[string]map[int32]kgo.Offset) error {
-	u.tasks[t.id] = 0
-	for _, s := range t.stores {
-		if s.changelog == "" {
-			continue
-		}
-		partition := t.id.Partition
-		start, ok1 := starts.Lookup(s.changelog, partition)
-		end, ok2 := ends.Lookup(s.changelog, partition)
-		if !ok1 || !ok2 {
-			return fmt.Errorf("the changelog %s has no partition %d: was it recreated with fewer? Reset the application", s.changelog, partition)
-		}
-		if start.Offset >= end.Offset {
-			continue
-		}
-		u.changelogs[changelogKey{s.changelog, partition}] = &restoration{
-			task: t, store: s, start: start.Offset, next: start.Offset, end: end.Offset, began: time.Now(),
-		}
-		if consume[s.changelog] == nil {
-			consume[s.changelog] = make(map[int32]kgo.Offset)
-		}
-		consume[s.changelog][partition] = kgo.NewOffset().At(start.Offset)
-		u.tasks[t.id]++
+	u.client.ResumeFetchPartitions(restores)
+	if len(restores) > 0 {
+		u.client.PauseFetchPartitions(standbys)
+	} else {
+		u.client.ResumeFetchPartitions(standbys)
 	}
-	return nil
-}
-
-// listTimeout bounds how long a changelog that the coordinator says exists may
-// be unknown to the broker that we ask: its metadata spreads within seconds.
-const listTimeout = 30 * time.Second
-
-func (u *updater) list(ctx context.Context, topics []string) (starts, ends kadm.ListedOffsets, err error) {
-	if len(topics) == 0 {
-		return nil, nil, nil
-	}
-	adm := kadm.NewClient(u.client)
-	err = backoff.Retry(func() (err error) {
-		if starts, err = adm.ListStartOffsets(ctx, topics...); err == nil {
-			err = starts.Error()
-		}
-		if err == nil {
-			if ends, err = adm.ListEndOffsets(ctx, topics...); err == nil {
-				err = ends.Error()
-			}
-		}
-		if err != nil && !kerr.IsRetriable(err) {
-			return backoff.Permanent(err)
-		}
-		return err
-	}, retries(ctx, listTimeout))
-	if err != nil {
-		return nil, nil, fmt.Errorf("list the offsets of changelogs %v: %w", topics, err)
-	}
-	return starts, ends, nil
 }
 
 // apply writes what was fetched to the stores.
@@ -227,76 +197,86 @@ func (u *updater) apply(fetches kgo.Fetches) {
 		if errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed) {
 			return
 		}
-		if r := u.changelogs[changelogKey{topic, partition}]; r != nil {
-			u.fail(r, fmt.Errorf("read the changelog %s-%d at offset %d: %w", topic, partition, r.next, err))
-			return
+		r := u.changelogs[changelogKey{topic, partition}]
+		switch {
+		case r == nil || retriable(err):
+			u.log.Warn("reading a changelog met an error", "topic", topic, "partition", partition, "err", err)
+		case errors.Is(err, kerr.OffsetOutOfRange):
+			u.stop(r)
+			u.lookUp(r.of)
+		default:
+			u.fail(r.of, fmt.Errorf("read the changelog %s-%d at offset %d: %w", topic, partition, r.store.position, err))
 		}
-		u.log.Warn("reading changelogs met an error", "topic", topic, "partition", partition, "err", err)
 	})
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-		key := changelogKey{p.Topic, p.Partition}
-		r := u.changelogs[key]
+		r := u.changelogs[changelogKey{p.Topic, p.Partition}]
 		if r == nil {
 			return
 		}
-		for _, rec := range p.Records {
-			r.next = rec.Offset + 1
-			if rec.Attrs.IsControl() {
-				continue
-			}
-			if rec.Key == nil {
-				u.fail(r, fmt.Errorf("the changelog %s-%d has a record without a key at offset %d, which no store writes: does something else produce to it?", p.Topic, p.Partition, rec.Offset))
-				return
-			}
-			if err := r.store.Restore(rec.Key, rec.Value, rec.Timestamp.UnixMilli()); err != nil {
-				u.fail(r, err)
-				return
-			}
-			r.records++
+		r.end = max(r.end, p.HighWatermark)
+		if err := r.restore(p.Records); err != nil {
+			u.fail(r.of, fmt.Errorf("restore from the changelog %s-%d: %w", p.Topic, p.Partition, err))
+			return
 		}
-		if r.next >= r.end {
-			u.complete(key, r)
-		}
+		u.finish(r.of)
 	})
 }
 
-func (u *updater) complete(key changelogKey, r *restoration) {
-	u.log.Info("restored a state store", "task", r.task.id, "store", r.store.Name(), "records", r.records, "took", time.Since(r.began))
-	u.forget(key)
-	if u.tasks[r.task.id]--; u.tasks[r.task.id] == 0 {
-		delete(u.tasks, r.task.id)
-		u.done(r.task, nil)
+// finish hands a task that is to run back when its stores are complete.
+func (u *updater) finish(of *updating) {
+	if !of.run || slices.ContainsFunc(of.changelogs, func(r *restoration) bool { return !r.complete() }) {
+		return
 	}
+	for _, r := range of.changelogs {
+		u.log.Info("restored a state store", "task", of.task.id, "store", r.store.Name(), "records", r.records, "took", time.Since(r.began))
+	}
+	u.drop(of)
+	u.done(of.task, nil)
 }
 
-func (u *updater) fail(r *restoration, err error) {
-	u.drop(r.task.id)
-	u.done(r.task, r.task.fail(err))
+func (u *updater) fail(of *updating, err error) {
+	u.drop(of)
+	u.done(of.task, of.task.fail(err))
 }
 
 // drop forgets a task.
-func (u *updater) drop(id membership.TaskID) {
-	delete(u.tasks, id)
-	for key, r := range u.changelogs {
-		if r.task.id == id {
-			u.forget(key)
-		}
+func (u *updater) drop(of *updating) {
+	delete(u.tasks, of.task.id)
+	u.pending = slices.DeleteFunc(u.pending, func(p *updating) bool { return p == of })
+	for len(of.changelogs) > 0 {
+		u.stop(of.changelogs[0])
 	}
 }
 
-func (u *updater) forget(key changelogKey) {
+// stop stops reading a changelog.
+func (u *updater) stop(r *restoration) {
+	key := r.key()
+	partition := map[string][]int32{key.topic: {key.partition}}
+	u.client.RemoveConsumePartitions(partition)
+	u.client.ResumeFetchPartitions(partition) // or it would be paused when it comes again
 	delete(u.changelogs, key)
-	u.client.RemoveConsumePartitions(map[string][]int32{key.topic: {key.partition}})
+	r.of.changelogs = slices.DeleteFunc(r.of.changelogs, func(o *restoration) bool { return o == r })
+	u.shuffled = true
 }
 
-// retries is how we retry what may pass: 100 ms doubling to 1 s, with jitter,
-// for at most that long.
-func retries(ctx context.Context, atMost time.Duration) backoff.BackOff {
-	b := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(time.Second),
-		backoff.WithMaxElapsedTime(atMost),
-	)
-	return backoff.WithContext(b, ctx)
+// tellPositions reports where the tasks are, not too often unless it is urgent.
+func (u *updater) tellPositions(urgent bool) {
+	now := time.Now()
+	if !urgent && now.Sub(u.reported) < reportEvery {
+		return
+	}
+	u.reported = now
+	offsets, ends := make(map[membership.TaskID]int64, len(u.tasks)), make(map[membership.TaskID]int64, len(u.tasks))
+	for id, of := range u.tasks {
+		if len(of.changelogs) == 0 {
+			continue
+		}
+		var next, end int64
+		for _, r := range of.changelogs {
+			next += r.store.position
+			end += r.end - 1
+		}
+		offsets[id], ends[id] = next, end
+	}
+	u.report(offsets, ends)
 }

@@ -1,0 +1,172 @@
+package taskmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// restoration is one changelog partition on its way into a store. How far it has
+// come is the store's position.
+type restoration struct {
+	of      *updating
+	store   *taskStore
+	target  int64 // the offset at which the store of a task that is to run is complete
+	end     int64 // the changelog's end, as known last
+	records int64
+	began   time.Time
+}
+
+func (r *restoration) key() changelogKey {
+	return changelogKey{r.store.log.Topic, r.store.log.Partition}
+}
+
+// complete says whether the store has what it needs to run. It is decided by the
+// position: the last offsets may be taken by transaction markers.
+func (r *restoration) complete() bool { return r.store.position >= r.target }
+
+// restore writes records of the changelog to the store.
+func (r *restoration) restore(records []*kgo.Record) error {
+	for _, rec := range records {
+		if !rec.Attrs.IsControl() {
+			if rec.Key == nil {
+				return fmt.Errorf("offset %d has a record without a key, which no store writes: does something else produce to the topic?", rec.Offset)
+			}
+			if err := r.store.Restore(rec.Key, rec.Value, rec.Timestamp.UnixMilli()); err != nil {
+				return fmt.Errorf("offset %d: %w", rec.Offset, err)
+			}
+			r.records++
+		}
+		r.store.position = rec.Offset + 1
+	}
+	return nil
+}
+
+// begin looks up where the changelogs of pending tasks start and end, and has
+// them read. What is the end now is enough for a task that is to run: its last
+// owner has written all that it ever will. If ctx ends, the tasks stay pending.
+func (u *updater) begin(ctx context.Context) {
+	if len(u.pending) == 0 {
+		return
+	}
+	var names []string
+	for _, of := range u.pending {
+		for _, s := range of.task.stores {
+			if s.log != nil && !slices.Contains(names, s.log.Topic) {
+				names = append(names, s.log.Topic)
+			}
+		}
+	}
+	starts, ends, err := u.list(ctx, names)
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	tasks := u.pending
+	u.pending, u.shuffled = nil, true
+	consume := make(map[string]map[int32]kgo.Offset)
+	for _, of := range tasks {
+		if err := errors.Join(err, u.beginTask(of, starts, ends, consume)); err != nil {
+			u.fail(of, err)
+		}
+	}
+	u.client.AddConsumePartitions(consume)
+	for _, of := range tasks {
+		if u.tasks[of.task.id] == of {
+			u.finish(of)
+		}
+	}
+}
+
+func (u *updater) beginTask(of *updating, starts, ends kadm.ListedOffsets, consume map[string]map[int32]kgo.Offset) error {
+	for _, s := range of.task.stores {
+		if s.log == nil {
+			continue
+		}
+		topic, partition := s.log.Topic, s.log.Partition
+		start, ok1 := starts.Lookup(topic, partition)
+		end, ok2 := ends.Lookup(topic, partition)
+		if !ok1 || !ok2 {
+			return fmt.Errorf("the changelog %s has no partition %d: was it recreated with fewer? Reset the application", topic, partition)
+		}
+		r := u.changelogs[changelogKey{topic, partition}]
+		if r == nil {
+			r = &restoration{of: of, store: s}
+			of.changelogs = append(of.changelogs, r)
+			u.changelogs[r.key()] = r
+			if s.position < start.Offset || s.position > end.Offset {
+				// It is empty, or holds what the changelog no longer vouches for.
+				if err := u.wipe(r, start.Offset); err != nil {
+					return err
+				}
+			}
+			if consume[topic] == nil {
+				consume[topic] = make(map[int32]kgo.Offset)
+			}
+			consume[topic][partition] = kgo.NewOffset().At(s.position)
+		}
+		r.target, r.end = end.Offset, max(r.end, end.Offset)
+		r.records, r.began = 0, time.Now()
+	}
+	return nil
+}
+
+// wipe empties a store, to be filled from offset start on.
+func (u *updater) wipe(r *restoration, start int64) error {
+	if r.store.position != beginning {
+		u.log.Warn("a state store is rebuilt from the start of its changelog, which no longer has where the store is",
+			"task", r.of.task.id, "store", r.store.Name(), "position", r.store.position, "start", start)
+		if err := r.store.reopen(); err != nil {
+			return err
+		}
+	}
+	r.store.position = start
+	return nil
+}
+
+// listTimeout bounds how long a changelog that the coordinator says exists may
+// be unknown to the broker that we ask: its metadata spreads within seconds.
+const listTimeout = 30 * time.Second
+
+func (u *updater) list(ctx context.Context, topics []string) (starts, ends kadm.ListedOffsets, err error) {
+	if len(topics) == 0 {
+		return nil, nil, nil
+	}
+	adm := kadm.NewClient(u.client)
+	err = backoff.Retry(func() (err error) {
+		if starts, err = adm.ListStartOffsets(ctx, topics...); err == nil {
+			err = starts.Error()
+		}
+		if err == nil {
+			if ends, err = adm.ListEndOffsets(ctx, topics...); err == nil {
+				err = ends.Error()
+			}
+		}
+		if err != nil && !kerr.IsRetriable(err) && !retriable(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, retries(ctx, listTimeout))
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the offsets of changelogs %v: %w", topics, err)
+	}
+	return starts, ends, nil
+}
+
+// retries is how we retry what may pass: 100 ms doubling to 1 s, with jitter,
+// for at most that long.
+func retries(ctx context.Context, atMost time.Duration) backoff.BackOff {
+	b := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(time.Second),
+		backoff.WithMaxElapsedTime(atMost),
+	)
+	return backoff.WithContext(b, ctx)
+}
