@@ -166,13 +166,21 @@ func (h *host) failed(err error) {
 		h.s.fail("%s fails: %v", h.id, err)
 	}
 	h.vacate()
-	h.s.after(100*time.Millisecond+h.s.rng.upTo(3*time.Second), func() { h.slot.startThread(h.thread) })
+	h.replace()
 }
 
 // vacate ends the host and leaves its place to another one.
 func (h *host) vacate() {
 	h.end()
 	h.slot.threads[h.thread] = nil
+	if h.s.calm {
+		h.replace()
+	}
+}
+
+// replace starts another thread in the place, if one should run there.
+func (h *host) replace() {
+	h.s.after(100*time.Millisecond+h.s.rng.upTo(3*time.Second), func() { h.slot.startThread(h.thread) })
 }
 
 // end stops all that the host does.

@@ -14,7 +14,7 @@ var (
 	count = flag.Int("simulation.count", 0, "how many schedules to run; 0: as many as the kind of run allows")
 )
 
-const transcriptLines = 150
+var transcriptLines = flag.Int("simulation.lines", 150, "how many lines of a failing schedule to keep")
 
 func schedules() int {
 	switch {
@@ -32,7 +32,7 @@ func schedules() int {
 // acknowledged that isn't owned, nothing is retried hot; and in the end the group settles and each task is processed.
 func TestSchedules(t *testing.T) {
 	if *seed != 0 {
-		result, err := Run(Draw(*seed), transcriptLines)
+		result, err := Run(Draw(*seed), *transcriptLines)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestSchedules(t *testing.T) {
 				result, err := Run(Draw(seed), 0)
 				if err != nil {
 					failed.Add(1)
-					if _, again := Run(Draw(seed), transcriptLines); again != nil {
+					if _, again := Run(Draw(seed), *transcriptLines); again != nil {
 						err = again
 					}
 					t.Error(err)
