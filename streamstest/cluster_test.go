@@ -83,14 +83,14 @@ func TestRehashCoordinators(t *testing.T) {
 
 // Nodes that come and go are found.
 func TestNodesChange(t *testing.T) {
-	b, cl := start(t, streamstest.WithNodes(2))
+	b, _ := start(t, streamstest.WithNodes(2))
 	if _, _, err := b.Cluster().AddNode(-1, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Cluster().RemoveNode(0); err != nil {
 		t.Fatal(err)
 	}
-	cl = connect(t, b)
+	cl := connect(t, b)
 	a := newMember(t, b, cl, "a")
 	for node := range int32(3) { // so that the client knows them
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
