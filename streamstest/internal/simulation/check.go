@@ -47,19 +47,25 @@ func (h *host) checkOwned(req *kmsg.StreamsGroupHeartbeatRequest) {
 	if req.ActiveTasks == nil {
 		return
 	}
-	check := func(role string, ids []kmsg.TaskIDs, owned, gaveUp []membership.TaskID) {
+	offered := membership.Assignment{}
+	for _, o := range h.offers {
+		offered.Active = append(offered.Active, o.Active...)
+		offered.Standby = append(offered.Standby, o.Standby...)
+		offered.Warmup = append(offered.Warmup, o.Warmup...)
+	}
+	check := func(role string, ids []kmsg.TaskIDs, owned, gaveUp, offered []membership.TaskID) {
 		for _, l := range ids {
 			for _, p := range l.Partitions {
 				t := membership.TaskID{Subtopology: l.SubtopologyID, Partition: p}
-				if !slices.Contains(owned, t) && !slices.Contains(gaveUp, t) {
+				if !slices.Contains(owned, t) && !slices.Contains(gaveUp, t) && !slices.Contains(offered, t) {
 					h.s.fail("%s says that it owns %s %v, which it doesn't: it owns %v", h.id, role, t, owned)
 				}
 			}
 		}
 	}
-	check("active", req.ActiveTasks, h.owned.Active, h.gaveUp.Active)
-	check("standby", req.StandbyTasks, h.owned.Standby, h.gaveUp.Standby)
-	check("warm-up", req.WarmupTasks, h.owned.Warmup, h.gaveUp.Warmup)
+	check("active", req.ActiveTasks, h.owned.Active, h.gaveUp.Active, offered.Active)
+	check("standby", req.StandbyTasks, h.owned.Standby, h.gaveUp.Standby, offered.Standby)
+	check("warm-up", req.WarmupTasks, h.owned.Warmup, h.gaveUp.Warmup, offered.Warmup)
 	if h.losing {
 		return
 	}
