@@ -155,6 +155,9 @@ func (b *broker) describe(node int32) *kmsg.StreamsGroupDescribeResponse {
 	described := kmsg.NewStreamsGroupDescribeResponseGroup()
 	described.Group = group
 	code, injected, process := b.verdict(node)
+	if code == kerr.UnknownMemberID.Code || code == kerr.FencedMemberEpoch.Code {
+		injected, process = false, true // who describes a group needn't be a member
+	}
 	if process {
 		described = b.coordinator.Describe(b.s.time(), group, false)
 	}

@@ -117,7 +117,8 @@ func (d drawer) settings(s *Schedule) {
 	s.RebalanceTimeout = 3*s.SessionTimeout + 30*time.Second
 	s.InstanceIDWait = pick(d, 0, s.SessionTimeout*3/2)
 	s.MaxReconcile = pick(d, time.Millisecond, 200*time.Millisecond, s.Interval, 3*s.Interval)
-	s.MaxLatency = pick(d, time.Millisecond, 20*time.Millisecond, s.shortest()/5, s.shortest()/2) // an answer comes before the next interval is over
+	// An answer comes before the request time-out and the next interval.
+	s.MaxLatency = min(s.RequestTimeout/3, pick(d, time.Millisecond, 20*time.Millisecond, s.shortest()/5, s.shortest()/2))
 }
 
 // faults draws which faults there are. Few kinds at a time leave more room for what follows from each.
