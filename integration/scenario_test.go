@@ -21,6 +21,7 @@ var scenarios = []struct {
 	{"MissingSourceTopic", missingSourceTopic},
 	{"OtherTopology", otherTopology},
 	{"GroupIsDescribed", groupIsDescribed},
+	{"TopologyDescription", topologyDescription},
 	{"ShutdownApplication", shutdownApplication},
 	{"ShutdownByHandler", shutdownByHandler},
 	{"ReplaceThread", replaceThread},
@@ -32,7 +33,7 @@ var scenarios = []struct {
 func TestEmbedded(t *testing.T) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
-			broker, err := streamstest.NewBroker()
+			broker, err := streamstest.NewBroker(streamstest.WithTopologyDescriptions())
 			if err != nil {
 				t.Fatal(err)
 			}

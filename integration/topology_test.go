@@ -195,6 +195,40 @@ func groupIsDescribed(t *testing.T, c *cluster) {
 	})
 }
 
+// topologyDescription: the broker asks for the topology's description and gives
+// it back; an application that is told not to keeps it to itself.
+func topologyDescription(t *testing.T, c *cluster) {
+	in, out := c.topic(t, "in", 1), c.topic(t, "out", 1)
+	shy := *c
+	shy.id += "-shy"
+	running(t, c.start(t, wordCountTopology(in, out)), shy.start(t, wordCountTopology(in, out), func(cfg *streams.Config) {
+		cfg.TopologyDescriptionPushDisabled = true
+	}))
+	eventually(t, "the topology's description", func() error {
+		group, err := c.describe(t)
+		if err != nil {
+			return err
+		}
+		d := group.TopologyDescription
+		if d == nil || len(d.Subtopologies) != 2 {
+			return fmt.Errorf("it is %+v", d)
+		}
+		stores := make(map[string][]string)
+		for _, sub := range d.Subtopologies {
+			for _, n := range sub.Nodes {
+				stores[n.Name] = n.Stores
+			}
+		}
+		if want := "KSTREAM-AGGREGATE-0000000003"; len(stores) != 8 || len(stores[want]) != 1 || stores[want][0] != "counts" {
+			return fmt.Errorf("its nodes and stores are %v", stores)
+		}
+		return nil
+	})
+	if group, err := shy.describe(t); err != nil || group.TopologyDescription != nil {
+		t.Errorf("the broker has the description %+v (%v) of an application that does not send it", group.TopologyDescription, err)
+	}
+}
+
 // describe asks the group's coordinator, which kgo can't find for this request.
 func (c *cluster) describe(t *testing.T) (*kmsg.StreamsGroupDescribeResponseGroup, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -205,6 +239,7 @@ func (c *cluster) describe(t *testing.T) (*kmsg.StreamsGroupDescribeResponseGrou
 	}
 	req := kmsg.NewPtrStreamsGroupDescribeRequest()
 	req.Groups = []string{c.id}
+	req.IncludeTopologyDescription = true
 	resp, err := c.client.Broker(int(found[c.id].NodeID)).RetriableRequest(ctx, req)
 	if err != nil {
 		return nil, err

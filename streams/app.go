@@ -143,6 +143,10 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 	if err != nil {
 		return err
 	}
+	description := a.compiled.description
+	if a.cfg.TopologyDescriptionPushDisabled {
+		description = nil
+	}
 	id := fmt.Sprintf("%s-StreamThread-%d", a.cfg.ClientID, i+1)
 	t, err := taskmgr.NewThread(taskmgr.Config{
 		Topology: a.compiled.topology,
@@ -156,7 +160,7 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 			RebalanceTimeout: a.cfg.MaxPollInterval,
 			StartTimeout:     a.cfg.StartTimeout,
 			Topology:         a.compiled.wire,
-			Description:      a.compiled.description,
+			Description:      description,
 			Logger:           a.cfg.Logger.With("thread", id),
 		},
 		Client:         a.cfg.clientOptions(),

@@ -79,6 +79,11 @@ type Config struct {
 	// placing of standby tasks (client.tag.*).
 	ClientTags map[string]string
 
+	// TopologyDescriptionPushDisabled keeps the topology's description from the
+	// broker, which asks for it where it can show it to people (KIP-1331;
+	// topology.description.push.enabled).
+	TopologyDescriptionPushDisabled bool
+
 	// RackID is the rack of the instance's clients (client.rack); empty: none.
 	RackID string
 
