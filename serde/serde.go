@@ -60,7 +60,8 @@ func (p pointer[T]) Decode(data []byte) (*T, error) {
 
 // For returns the standard serde of T and true, where T has one: string
 // ([String]), []byte ([Bytes]), int64 ([Int64]), int32 ([Int32]), int16
-// ([Int16]), float64 ([Float64]), float32 ([Float32]) and bool ([Bool]).
+// ([Int16]), float64 ([Float64]), float32 ([Float32]) and bool ([Bool]). It never
+// returns [Void]: as the value of a set, struct{} would be a tombstone.
 func For[T any]() (Serde[T], bool) {
 	var zero T
 	var s any

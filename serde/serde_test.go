@@ -1,7 +1,6 @@
 package serde_test
 
 import (
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -15,32 +14,36 @@ import (
 	"github.com/odradek-go/odradek/serde"
 )
 
-// TestStandardEqualsJava compares with bytes recorded from Java Kafka 4.4.0.
-func TestStandardEqualsJava(t *testing.T) {
-	data, err := os.ReadFile("testdata/standard.json")
+// recorded returns a section of a file that was recorded from Java Kafka Streams
+// 4.4.0 or, for utf8.json, from its JDK 17.
+func recorded[T any](t testing.TB, file, section string) []T {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var recorded struct {
-		Standard []struct {
-			Serde, Value string
-			B64          *string
-		}
-	}
-	if err := json.Unmarshal(data, &recorded); err != nil {
+	var sections map[string][]T
+	if err := json.Unmarshal(data, &sections); err != nil {
 		t.Fatal(err)
 	}
+	if len(sections[section]) == 0 {
+		t.Fatalf("%s has nothing in its section %s", file, section)
+	}
+	return sections[section]
+}
+
+func TestStandardEqualsJava(t *testing.T) {
 	checked := make(map[string]int)
-	for _, r := range recorded.Standard {
+	for _, r := range recorded[struct {
+		Serde, Value string
+		B64          []byte // nil for null
+	}](t, "standard.json", "standard") {
 		check, ok := standard[r.Serde]
-		if !ok || r.B64 == nil {
+		if !ok {
+			t.Errorf("%s is not checked", r.Serde)
 			continue
 		}
-		want, err := base64.StdEncoding.DecodeString(*r.B64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		check(t, r.Value, want)
+		check(t, r.Value, r.B64)
 		checked[r.Serde]++
 	}
 	for name := range standard {
@@ -50,10 +53,19 @@ func TestStandardEqualsJava(t *testing.T) {
 	}
 }
 
+// id stands for the UUID type of some library.
+type id [16]byte
+
+func parseID(s string) (id, error) { return serde.UUID[id]().Decode([]byte(s)) }
+
 var standard = map[string]func(t *testing.T, value string, want []byte){
-	"String":    java(serde.String, func(s string) (string, error) { return s, nil }),
-	"ByteArray": java(serde.Bytes, hex.DecodeString),
-	"Long":      java(serde.Int64, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }),
+	"String":     java(serde.String, func(s string) (string, error) { return s, nil }),
+	"ByteArray":  java(serde.Bytes, hex.DecodeString),
+	"Bytes":      java(serde.Bytes, hex.DecodeString),
+	"ByteBuffer": java(serde.Bytes, hex.DecodeString),
+	"UUID":       java(serde.UUID[id](), parseID),
+	"Void":       java(serde.Void, func(string) (struct{}, error) { return struct{}{}, nil }),
+	"Long":       java(serde.Int64, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) }),
 	"Integer": java(serde.Int32, func(s string) (int32, error) {
 		v, err := strconv.ParseInt(s, 10, 32)
 		return int32(v), err
@@ -85,6 +97,12 @@ func java[T any](s serde.Serde[T], parse func(string) (T, error)) func(*testing.
 			t.Fatal(err)
 		}
 		got, err := s.Append([]byte("x"), v)
+		if want == nil {
+			if got != nil || err != nil {
+				t.Errorf("%T of %q is %x (%v), in Java null", s, value, got, err)
+			}
+			return
+		}
 		if err != nil || string(got) != "x"+string(want) {
 			t.Errorf("%T of %q is %x (%v), in Java %x", s, value, got, err, want)
 		}
@@ -117,6 +135,9 @@ func TestWrongSize(t *testing.T) {
 	}
 	if _, err := serde.Bool.Decode([]byte{2}); err == nil {
 		t.Error("the byte 2 is a bool")
+	}
+	if _, err := serde.Void.Decode([]byte{}); err == nil {
+		t.Error("data that is not null is void")
 	}
 }
 

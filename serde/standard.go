@@ -7,16 +7,22 @@ import (
 )
 
 // The standard serdes. Each writes the bytes of the Java serde that its comment
-// names.
+// names. See also [UUID] and [List].
+//
+// String reads malformed UTF-8 as Java does, with U+FFFD for each malformed
+// part. It writes a Go string that is malformed byte by byte as it is.
 var (
 	String  Serde[string]  = stringSerde{}  // Serdes.String, UTF-8
-	Bytes   Serde[[]byte]  = bytesSerde{}   // Serdes.ByteArray; nil is null
+	Bytes   Serde[[]byte]  = bytesSerde{}   // Serdes.ByteArray, Serdes.Bytes, Serdes.ByteBuffer; nil is null
 	Int64   Serde[int64]   = int64Serde{}   // Serdes.Long, 8 bytes big-endian
 	Int32   Serde[int32]   = int32Serde{}   // Serdes.Integer, 4 bytes big-endian
 	Int16   Serde[int16]   = int16Serde{}   // Serdes.Short, 2 bytes big-endian
 	Float64 Serde[float64] = float64Serde{} // Serdes.Double, IEEE 754 bits big-endian
 	Float32 Serde[float32] = float32Serde{} // Serdes.Float, IEEE 754 bits big-endian
 	Bool    Serde[bool]    = boolSerde{}    // Serdes.Boolean, one byte 0 or 1
+
+	// Void is Serdes.Void: always null, and an error where there is data.
+	Void Serde[struct{}] = voidSerde{}
 )
 
 // SizeError reports data whose length is not that of the fixed-size type it was
@@ -37,11 +43,6 @@ func checkSize(typ string, want int, data []byte) error {
 	}
 	return nil
 }
-
-type stringSerde struct{}
-
-func (stringSerde) Append(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil }
-func (stringSerde) Decode(data []byte) (string, error)          { return string(data), nil }
 
 type bytesSerde struct{}
 
@@ -136,4 +137,12 @@ func (boolSerde) Decode(data []byte) (bool, error) {
 		return false, fmt.Errorf("serde: the byte %#x is neither false (0) nor true (1)", data[0])
 	}
 	return data[0] == 1, nil
+}
+
+type voidSerde struct{}
+
+func (voidSerde) Append([]byte, struct{}) ([]byte, error) { return nil, nil }
+
+func (voidSerde) Decode(data []byte) (struct{}, error) {
+	return struct{}{}, fmt.Errorf("serde: %d bytes where Void has only null: does the topic hold another type?", len(data))
 }
