@@ -219,7 +219,7 @@ func topologyDescription(t *testing.T, c *cluster) {
 				stores[n.Name] = n.Stores
 			}
 		}
-		if want := "KSTREAM-AGGREGATE-0000000003"; len(stores) != 8 || len(stores[want]) != 1 || stores[want][0] != "counts" {
+		if want := "KSTREAM-AGGREGATE-0000000003"; len(stores) != 9 || len(stores[want]) != 1 || stores[want][0] != "counts" {
 			return fmt.Errorf("its nodes and stores are %v", stores)
 		}
 		return nil
