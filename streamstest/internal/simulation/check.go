@@ -29,7 +29,7 @@ func (s *sim) checkTasks() {
 	for t := range s.contested {
 		var by *host
 		for _, h := range s.holders[t] {
-			if !h.processes() {
+			if !h.processes() || !silenceRevokes && slices.Contains(h.unsaid, t) {
 				continue
 			}
 			if by != nil {
@@ -69,10 +69,18 @@ func (h *host) checkOwned(req *kmsg.StreamsGroupHeartbeatRequest) {
 	if h.losing {
 		return
 	}
-	for _, t := range h.owned.Active {
-		if !slices.ContainsFunc(req.ActiveTasks, func(l kmsg.TaskIDs) bool {
+	said := func(t membership.TaskID) bool {
+		return slices.ContainsFunc(req.ActiveTasks, func(l kmsg.TaskIDs) bool {
 			return l.SubtopologyID == t.Subtopology && slices.Contains(l.Partitions, t.Partition)
-		}) {
+		})
+	}
+	for _, t := range offered.Active {
+		if !said(t) {
+			h.unsaid = append(h.unsaid, t)
+		}
+	}
+	for _, t := range h.owned.Active {
+		if !said(t) {
 			h.s.fail("%s does not say that it owns %v, which it processes", h.id, t)
 		}
 	}

@@ -39,9 +39,13 @@ func newHost(l *slot, thread int) *host {
 		h.instance = fmt.Sprintf("%s-%d", l.process, thread+1)
 		wait = s.plan.InstanceIDWait
 	}
+	var endpoint *membership.Endpoint
+	if s.plan.Endpoints {
+		endpoint = &membership.Endpoint{Host: l.process, Port: uint16(1 + thread)}
+	}
 	m, err := membership.NewMember(membership.Config{
 		Group: group, MemberID: h.id, InstanceID: h.instance, ProcessID: l.process,
-		Endpoint:         &membership.Endpoint{Host: l.process, Port: 1},
+		Endpoint:         endpoint,
 		RebalanceTimeout: s.plan.RebalanceTimeout,
 		RequestTimeout:   s.plan.RequestTimeout,
 		StartTimeout:     -1,

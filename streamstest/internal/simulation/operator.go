@@ -127,21 +127,38 @@ func (s *sim) cutOne() {
 	s.say(l.process, "is cut off until %v", l.cutUntil)
 }
 
-// errorsBefore are answered without processing the request, errorsAfter also after it.
+// What isn't injected, because a member has no remedy for it yet. Set one to true to see what happens.
+const (
+	// errorsHideAnswers: the coordinator says that it couldn't do what it has done. A real one does when its log took
+	// the change, but not in time. An assignment in the answer that it would have given is lost, and nobody asks for it.
+	errorsHideAnswers = false
+	// inquiriesAreRefused: a member may not describe its group.
+	inquiriesAreRefused = false
+	// silenceRevokes: a member that repeats what it owns, or acknowledges it, says nothing of tasks that it has been
+	// offered since and is creating. If those are to be revoked by then, the coordinator takes them for released, and
+	// gives them to another member at once; the first one will own them as well, until it hears of it.
+	silenceRevokes = false
+)
+
+// errorsBefore are answered without processing the request, fences and uncertainties also after it.
 var (
 	errorsBefore = []*kerr.Error{
 		kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.RequestTimedOut,
 		kerr.NetworkException, kerr.UnknownServerError, kerr.TopicAuthorizationFailed, kerr.UnknownMemberID, kerr.FencedMemberEpoch,
 	}
-	errorsAfter = []*kerr.Error{kerr.UnknownMemberID, kerr.FencedMemberEpoch}
+	fences        = []*kerr.Error{kerr.UnknownMemberID, kerr.FencedMemberEpoch}
+	uncertainties = []*kerr.Error{kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.RequestTimedOut, kerr.NetworkException}
 )
 
 func (s *sim) injectErrors() {
 	f := fault{until: s.now + s.aWhile(), probability: pick(s.rng, 0.1, 0.5, 1), after: s.rng.chance(0.3)}
-	if f.after {
-		f.code = pick(s.rng, errorsAfter...).Code
-	} else {
+	switch {
+	case !f.after:
 		f.code = pick(s.rng, errorsBefore...).Code
+	case errorsHideAnswers && s.rng.chance(0.5):
+		f.code = pick(s.rng, uncertainties...).Code
+	default:
+		f.code = pick(s.rng, fences...).Code
 	}
 	s.broker.inject = f
 	s.say("cluster", "answers %d until %v, after processing: %v", f.code, f.until, f.after)

@@ -22,7 +22,9 @@ type reconciler struct {
 	doing    membership.Assignment   // what it reconciles to
 	next     *membership.Assignment  // what came meanwhile
 	offers   []membership.Assignment // handed over by the member, and not yet owned
-	era      int                     // rises with every loss, which ends what was planned
+	latest   membership.Assignment
+	unsaid   []membership.TaskID // of the offered active tasks, those that a request left out; see silenceRevokes
+	era      int                 // rises with every loss, which ends what was planned
 }
 
 // processes tells whether the host processes its active tasks at this moment.
@@ -48,7 +50,8 @@ func (h *host) assign(a membership.Assignment) {
 	if h.losing {
 		h.s.fail("%s gets an assignment before it has released what it lost", h.id)
 	}
-	h.offers = append(h.offers, a)
+	h.offers, h.latest = append(h.offers, a), a
+	h.unsaid = without(h.unsaid, a.Active)
 	if h.stopping {
 		return
 	}
@@ -76,6 +79,7 @@ func (h *host) begin() {
 				return
 			}
 			h.own(h.doing)
+			h.unsaid = both(h.unsaid, h.doing.Active)
 			h.gaveUp = membership.Assignment{}
 			h.offers = slices.DeleteFunc(h.offers, func(o membership.Assignment) bool { return o.LocalEpoch <= h.doing.LocalEpoch })
 			h.m.Reconciled(h.doing.LocalEpoch)
@@ -104,7 +108,7 @@ func (h *host) superseded() bool {
 func (h *host) lose(reason error) {
 	h.say("loses its tasks: %v", reason)
 	h.era++
-	h.losing, h.busy, h.next, h.offers = true, false, nil, nil
+	h.losing, h.busy, h.next, h.offers, h.unsaid = true, false, nil, nil, nil
 	h.later(h.step(), func() {
 		h.own(membership.Assignment{})
 		h.gaveUp = membership.Assignment{}

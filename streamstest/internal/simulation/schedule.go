@@ -16,6 +16,7 @@ type Schedule struct {
 	Stateless int // tasks of the one without
 	// Repartition: the stateless subtopology reads an internal topic, of which it has as many tasks as the stateful one.
 	Repartition bool
+	Endpoints   bool // members publish where they answer interactive queries
 
 	// The brokers' settings. The group config changes between the two intervals if Reconfigure is set.
 	Interval, OtherInterval time.Duration
@@ -95,7 +96,7 @@ func (d drawer) group(s *Schedule) {
 		members -= threads
 	}
 	s.Stateful, s.Stateless = 1+d.IntN(8), 1+d.IntN(4)
-	s.Repartition = d.chance(0.2)
+	s.Repartition, s.Endpoints = d.chance(0.2), d.chance(0.3)
 }
 
 func (d drawer) settings(s *Schedule) {
@@ -124,7 +125,7 @@ func (d drawer) settings(s *Schedule) {
 // faults draws which faults there are. Few kinds at a time leave more room for what follows from each.
 func (d drawer) faults(s *Schedule) {
 	f := &s.Faults
-	f.For = time.Duration(20+d.IntN(60)) * max(s.Interval, s.OtherInterval)
+	f.For = time.Duration(15+d.IntN(40)) * max(s.Interval, s.OtherInterval)
 	kinds := pick(d, 0.1, 0.3, 0.6)
 	rate := func() float64 {
 		if !d.chance(kinds) {

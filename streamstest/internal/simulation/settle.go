@@ -32,7 +32,7 @@ func (s *sim) calmDown() {
 }
 
 func (s *sim) lookWhetherSettled() {
-	s.after(s.plan.shortest()/2, func() {
+	s.after(s.plan.shortest(), func() {
 		why := s.unsettled()
 		switch spent := s.now - s.plan.Faults.For; {
 		case why == "":
