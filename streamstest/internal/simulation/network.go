@@ -201,7 +201,7 @@ func (h *host) heartbeat(node int32, seq uint64, in *kmsg.StreamsGroupHeartbeatR
 	}, func(err error) {
 		h.say("its heartbeat fails: %v", err)
 		h.excuse()
-		h.asked = retries{since: h.s.now}
+		h.asked, h.lossy = retries{since: h.s.now}, true
 		h.m.HeartbeatFailed(h.s.time(), seq, err)
 	})
 }
@@ -213,6 +213,9 @@ func (h *host) inquire(node int32, seq uint64, _ *kmsg.StreamsGroupDescribeReque
 		resp := h.s.broker.describe(node)
 		return func() {
 			h.say("is told its assignment, code %d", resp.Groups[0].ErrorCode)
+			if resp.Groups[0].ErrorCode == 0 {
+				h.lossy = false
+			}
 			h.m.InquiryAnswered(h.s.time(), seq, resp)
 		}
 	}, func(err error) { h.m.InquiryFailed(h.s.time(), seq, err) })

@@ -107,7 +107,7 @@ func (h *host) answered(resp *kmsg.StreamsGroupHeartbeatResponse) {
 		return
 	}
 	h.retry = retries{since: h.s.now}
-	if resp.ActiveTasks == nil {
+	if resp.ActiveTasks == nil && !h.lossy {
 		h.unsaid = without(h.unsaid, h.latest.Active) // these are still given
 	}
 }

@@ -23,6 +23,7 @@ type reconciler struct {
 	next     *membership.Assignment  // what came meanwhile
 	offers   []membership.Assignment // handed over by the member, and not yet owned
 	latest   membership.Assignment
+	lossy    bool                // an answer was lost that may have had another one
 	unsaid   []membership.TaskID // of the offered active tasks, those that a request left out; see silenceRevokes
 	era      int                 // rises with every loss, which ends what was planned
 }
@@ -50,7 +51,7 @@ func (h *host) assign(a membership.Assignment) {
 	if h.losing {
 		h.s.fail("%s gets an assignment before it has released what it lost", h.id)
 	}
-	h.offers, h.latest = append(h.offers, a), a
+	h.offers, h.latest, h.lossy = append(h.offers, a), a, false
 	h.unsaid = without(h.unsaid, a.Active)
 	if h.stopping {
 		return

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/odradek-go/odradek/membership"
@@ -72,7 +73,7 @@ func (s *sim) unsettled() string {
 		return "there is no group"
 	}
 	if g.State != coordinator.StateStable {
-		return "the group is " + g.State
+		return "the group is " + g.State + membersText(&g)
 	}
 	known := make(map[string]*coordinator.MemberSnapshot, len(g.Members))
 	for i := range g.Members {
@@ -150,4 +151,18 @@ func same(owned []membership.TaskID, assigned coordinator.TaskSet) bool {
 		}
 	}
 	return true
+}
+
+func membersText(g *coordinator.Snapshot) string {
+	var b strings.Builder
+	for _, m := range g.Members {
+		fmt.Fprintf(&b, "\n%s of %s at epoch %d of %d:", m.ID, m.ProcessID, m.Epoch, g.AssignmentEpoch)
+		for _, l := range []struct {
+			what  string
+			tasks coordinator.Tasks
+		}{{"assigned", m.Assigned}, {"revoking", m.Revoking}, {"target", m.Target}} {
+			fmt.Fprintf(&b, " %s %v %v %v", l.what, l.tasks.Active.Sorted(), l.tasks.Standby.Sorted(), l.tasks.Warmup.Sorted())
+		}
+	}
+	return b.String()
 }
