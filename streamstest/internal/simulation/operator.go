@@ -138,6 +138,9 @@ const (
 	// offered since and is creating. If those are to be revoked by then, the coordinator takes them for released, and
 	// gives them to another member at once; the first one will own them as well, until it hears of it.
 	silenceRevokes = false
+	// staticWarmups: the coordinator keeps a refined assignment for an epoch that its other members have been brought to
+	// before, so that a static member which returns waits for a task that nobody is told to give up.
+	staticWarmups = false
 )
 
 // errorsBefore are answered without processing the request, fences and uncertainties also after it.

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -111,7 +112,8 @@ func (d drawer) settings(s *Schedule) {
 	if d.chance(0.4) {
 		s.Standbys = 1 + d.IntN(2)
 	}
-	if d.chance(0.4) {
+	static := slices.ContainsFunc(s.Slots, func(l SlotPlan) bool { return l.Static })
+	if d.chance(0.4) && (staticWarmups || !static) {
 		s.Warmups = 1 + d.IntN(3)
 	}
 	s.RequestTimeout = pick(d, s.Interval, 2*s.Interval, 3*time.Second, 6*s.Interval, 30*time.Second)
