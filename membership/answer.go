@@ -119,6 +119,7 @@ func (m *Member) refused(now time.Time, code int16, message string) {
 	m.forget()
 	b := &m.beat
 	b.urgent = true // what wasn't told must be told
+	m.inquiry.unsure = m.inquiry.unsure || mayHaveBeenHandled(code)
 	v := heartbeatVerdict(code, message)
 	switch v.act {
 	case actRetry:
@@ -217,10 +218,10 @@ func (m *Member) accepted(now time.Time, resp *kmsg.StreamsGroupHeartbeatRespons
 		return
 	}
 	m.epoch = resp.MemberEpoch
-	m.confirmedAt = m.beat.sentAt
 	m.takeStatuses(now, resp.Status)
 	if m.failure == nil {
 		m.takeTasks(now, resp)
+		m.confirm()
 		m.hurryWarmups()
 	}
 }
@@ -303,6 +304,9 @@ func (m *Member) takeTasks(now time.Time, resp *kmsg.StreamsGroupHeartbeatRespon
 // also with the same tasks, and so is the first one after a join, also if it is
 // empty.
 func (m *Member) offer(a Assignment) {
+	if !covers(a.Active, m.current.Active) {
+		m.confirmedAt = time.Time{} // some are to be given up, so nothing is processed until they are
+	}
 	m.localEpoch++
 	a.LocalEpoch = m.localEpoch
 	m.target, m.targeted, m.targetReady = a, true, m.ready

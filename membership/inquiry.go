@@ -34,6 +34,16 @@ func mayHaveArrived(err error) bool {
 	return !ok || op.Op != "dial"
 }
 
+// mayHaveBeenHandled tells the codes of a coordinator that may have done what it
+// was asked, and only couldn't write it down in time or for sure.
+func mayHaveBeenHandled(code int16) bool {
+	switch kerr.ErrorForCode(code) {
+	case kerr.UnknownServerError, kerr.RequestTimedOut, kerr.NetworkException, kerr.NotCoordinator, kerr.CoordinatorNotAvailable:
+		return true
+	}
+	return false
+}
+
 // inquires tells whether an inquiry can go out: nobody has to be asked about the
 // tasks of a member that is on its way in or out.
 func (m *Member) inquires() bool {

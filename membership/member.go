@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -56,9 +57,11 @@ type Member struct {
 	// that it had when the member left for the lack of it.
 	progressAt, stalledAt time.Time
 
-	// confirmedAt is when the last heartbeat was sent that the coordinator has
-	// accepted: it was the coordinator's word then that the tasks are ours.
+	// confirmedAt is when the heartbeat was sent whose answer was last the
+	// coordinator's word that the tasks which are owned are ours: it knew of
+	// them, and wants none of them back. Zero: there is no such word.
 	confirmedAt time.Time
+	owning      int // rises with every change of current
 
 	lostWait   bool // tasks are lost and not yet released
 	introduced bool // a join went out since the member was last outside
@@ -83,6 +86,7 @@ type beat struct {
 	seq       uint64 // numbers requests of all kinds
 	inFlight  uint64 // 0: none
 	sentAt    time.Time
+	owning    int       // Member.owning when it was sent
 	due       time.Time // the interval's end
 	notBefore time.Time // the end of a back-off
 	urgent    bool      // don't wait for due
@@ -155,6 +159,25 @@ func (m *Member) ConfirmedUntil() time.Time {
 	return m.confirmedAt.Add(confirmedIntervals * m.interval)
 }
 
+// confirm takes an answer for the coordinator's word that the tasks are ours. It
+// is none while an answer is missing in which it may have taken some away, and
+// none to a question that was asked before they were owned.
+func (m *Member) confirm() {
+	if m.beat.owning == m.owning && !m.inquiry.unsure && covers(m.target.Active, m.current.Active) {
+		m.confirmedAt = m.beat.sentAt
+	}
+}
+
+// covers tells whether all, which is sorted, has every task of some.
+func covers(all, some []TaskID) bool {
+	for _, t := range some {
+		if _, ok := slices.BinarySearchFunc(all, t, TaskID.Compare); !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // Progress says that the tasks made progress at the given time.
 func (m *Member) Progress(at time.Time) { m.progressAt = later(m.progressAt, at) }
 
@@ -175,7 +198,11 @@ func (m *Member) Reconciled(localEpoch int64) {
 		if m.offered[i].LocalEpoch != localEpoch {
 			continue
 		}
+		if !covers(m.current.Active, m.offered[i].Active) {
+			m.confirmedAt = time.Time{} // the coordinator doesn't know yet
+		}
 		m.current = m.offered[i]
+		m.owning++
 		m.offered = append(m.offered[:0], m.offered[i+1:]...)
 		m.listsSent = false
 		m.offsets.assigned(m.current.Warmup)

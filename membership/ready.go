@@ -119,7 +119,7 @@ func (m *Member) send(now time.Time) {
 			b.sent = nil
 			m.leaveGenerated(seq)
 		} else {
-			b.inFlight, b.sent, b.sentAt = seq, req, now
+			b.inFlight, b.sent, b.sentAt, b.owning = seq, req, now, m.owning
 			b.due = now.Add(m.interval)
 		}
 	}
