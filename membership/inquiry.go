@@ -64,6 +64,9 @@ func (m *Member) InquiryAnswered(now time.Time, seq uint64, resp *kmsg.StreamsGr
 		return
 	}
 	i.inFlight = 0
+	if !m.inquires() {
+		return // it is on its way out
+	}
 	i.due = now.Add(i.retry.next(m.random()))
 	for g := range resp.Groups {
 		group := &resp.Groups[g]
@@ -89,6 +92,9 @@ func (m *Member) InquiryFailed(now time.Time, seq uint64, err error) {
 		return
 	}
 	i.inFlight = 0
+	if !m.inquires() {
+		return // it is on its way out
+	}
 	i.due = now.Add(i.retry.next(m.random()))
 	if permanent(err) {
 		m.inquiryRefused(now, fmt.Errorf("streams group %q: describing the group: %w", m.cfg.Group, err))
@@ -123,5 +129,5 @@ func (m *Member) described(group *kmsg.StreamsGroupDescribeResponseGroup) {
 // other way to be told, and costs the tasks.
 func (m *Member) inquiryRefused(now time.Time, err error) {
 	m.out.Warnings = append(m.out.Warnings, fmt.Errorf("an answer of the coordinator was lost, so the member joins again: %w", err))
-	m.fenced(now, err)
+	m.Fence(now, err)
 }
