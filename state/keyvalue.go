@@ -1,45 +1,153 @@
 package state
 
-// KeyValue is an engine: keys and values as bytes, in the keys' byte order, as
-// Java orders them.
+import (
+	"github.com/odradek-go/odradek/serde"
+)
+
+// KeyValue is a key-value store.
 //
-// Slices that an engine returns belong to it, must not be changed, and are valid
-// until the next write. Slices that it is given belong to the caller and are
-// copied where they are kept.
-type KeyValue interface {
-	// Get returns the value of key, or nil where there is none.
-	Get(key []byte) ([]byte, error)
-
-	// Put sets the value of key. A nil value deletes it.
-	Put(key, value []byte) error
-
-	// Range iterates over the keys from from to to, both included, in order; a
-	// nil bound is open. The engine must not be written to while the iterator
-	// is open.
-	Range(from, to []byte) Iterator
-
-	// Len is the number of keys; an engine on disk may estimate it.
-	Len() int
-
-	// Flush makes what was written durable, where the engine is.
-	Flush() error
-
-	// Close ends the engine.
-	Close() error
+// Its changelog has the encodings of key and value as they are.
+type KeyValue[K, V any] struct {
+	backing
+	codec codec[K, V]
 }
 
-// Iterator walks over the entries of a KeyValue in order and must be closed.
+// NewKeyValue returns a store, not yet open, whose data is kept by the engine
+// that open opens.
+func NewKeyValue[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], open OpenEngine) *KeyValue[K, V] {
+	return &KeyValue[K, V]{
+		backing: backing{name: name, make: open, readAhead: true},
+		codec:   newCodec(keys, values),
+	}
+}
+
+// EnableCache makes the store hold its changes back in the thread's cache. It
+// must be called before the store is opened.
+func (s *KeyValue[K, V]) EnableCache() { s.caching = true }
+
+// OnFlush sets what is told of each change that leaves the cache, after it is in
+// the store and in the changelog. Without wantOld old values aren't looked up.
+func (s *KeyValue[K, V]) OnFlush(wantOld bool, listener func(Change[K, V]) error) {
+	s.wantOld = wantOld
+	s.onFlush = func(key, value, old []byte, it *cached) error {
+		k, err := s.codec.keys.Decode(key)
+		if err != nil {
+			return err
+		}
+		c, err := newChange(k, value, old, it, s.codec.values.Decode)
+		if err != nil {
+			return err
+		}
+		return listener(c)
+	}
+}
+
+// Get returns the value of k; ok is false where there is none.
+func (s *KeyValue[K, V]) Get(k K) (v V, ok bool, err error) {
+	if s.engine == nil {
+		return v, false, s.fail("get", ErrClosed)
+	}
+	key, err := s.codec.encodeKey(k)
+	if err != nil {
+		return v, false, s.fail("get: the key", err)
+	}
+	raw, err := s.get(key)
+	if err != nil || raw == nil {
+		return v, false, s.fail("get", err)
+	}
+	if v, err = s.codec.values.Decode(raw); err != nil {
+		return v, false, s.fail("get: the value", err)
+	}
+	return v, true, nil
+}
+
+// Put sets the value of k. The timestamp, in milliseconds, is that of the record
+// being processed and goes to the changelog only. A value that its serde makes
+// null deletes k.
+func (s *KeyValue[K, V]) Put(k K, v V, timestamp int64) error {
+	if s.engine == nil {
+		return s.fail("put", ErrClosed)
+	}
+	key, err := s.codec.encodeKey(k)
+	if err != nil {
+		return s.fail("put: the key", err)
+	}
+	value, err := s.codec.encodeValue(s.codec.value[:0], v)
+	if err != nil {
+		return s.fail("put: the value", err)
+	}
+	return s.fail("put", s.put(key, value, timestamp, nil))
+}
+
+// Delete removes k and logs a tombstone whose timestamp, in milliseconds, is that
+// of the record that made it go.
+func (s *KeyValue[K, V]) Delete(k K, timestamp int64) error {
+	if s.engine == nil {
+		return s.fail("delete", ErrClosed)
+	}
+	key, err := s.codec.encodeKey(k)
+	if err != nil {
+		return s.fail("delete: the key", err)
+	}
+	return s.fail("delete", s.put(key, nil, timestamp, nil))
+}
+
+// Range walks over the entries within bounds.
+func (s *KeyValue[K, V]) Range(bounds Bounds[K], order Order) *KeyValueIterator[K, V] {
+	it, err := scanBounds(&s.backing, &s.codec, bounds, order)
+	return &KeyValueIterator[K, V]{walk: s.walk("range", it, err), s: s}
+}
+
+// Prefix walks over the entries whose encoded keys begin with prefix.
+func (s *KeyValue[K, V]) Prefix(prefix []byte, order Order) *KeyValueIterator[K, V] {
+	it, err := s.scanPrefix(prefix, order)
+	return &KeyValueIterator[K, V]{walk: s.walk("prefix", it, err), s: s}
+}
+
+func (b *backing) scanPrefix(prefix []byte, order Order) (Iterator, error) {
+	if b.engine == nil {
+		return nil, ErrClosed
+	}
+	return b.scan(append([]byte{}, prefix...), successor(prefix), order), nil
+}
+
+// Restore implements [Store].
+func (s *KeyValue[K, V]) Restore(key, value []byte, timestamp int64) error {
+	if s.engine == nil {
+		return s.fail("restore", ErrClosed)
+	}
+	return s.fail("restore", s.engine.Put(key, value))
+}
+
+// KeyValueIterator walks over entries of a [KeyValue] and must be closed.
 //
-//	it := kv.Range(nil, nil)
+//	it := store.Range(state.Bounds[string]{From: new("a")}, state.Forward)
 //	defer it.Close()
 //	for it.Next() {
 //		use(it.Key(), it.Value())
 //	}
 //	return it.Err()
-type Iterator interface {
-	Next() bool    // moves to the next entry; false at the end or on an error
-	Key() []byte   // of the current entry, valid until the next call of Next
-	Value() []byte // of the current entry, valid until the next call of Next
-	Err() error    // what ended the walk early, or nil
-	Close() error
+//
+// The store may be changed meanwhile; whether the iterator sees that is open.
+type KeyValueIterator[K, V any] struct {
+	walk
+	s     *KeyValue[K, V]
+	key   K
+	value V
 }
+
+// Next moves to the next entry. It is false at the end, or on an error.
+func (it *KeyValueIterator[K, V]) Next() bool {
+	return it.next(func(key, value []byte) (err error) {
+		if it.key, err = it.s.codec.keys.Decode(key); err == nil {
+			it.value, err = it.s.codec.values.Decode(value)
+		}
+		return err
+	})
+}
+
+// Key is the current entry's key.
+func (it *KeyValueIterator[K, V]) Key() K { return it.key }
+
+// Value is the current entry's value.
+func (it *KeyValueIterator[K, V]) Value() V { return it.value }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/binary"
+	"io"
 
 	"github.com/odradek-go/odradek/serde"
 )
@@ -13,35 +14,52 @@ import (
 // encoding. In the changelog it is the encoding alone, and the timestamp is the
 // record's: both as in Java Kafka Streams.
 type TimestampedKeyValue[K, V any] struct {
-	name   string
-	keys   serde.Serde[K]
-	values serde.Serde[V]
-	make   func() KeyValue
-
-	engine KeyValue
-	log    Changelog
-	key    []byte // reused for each operation
-	value  []byte
+	backing
+	codec codec[K, V]
 }
 
 // NewTimestampedKeyValue returns a store, not yet open, whose data is kept by
-// the engine that newEngine makes.
-func NewTimestampedKeyValue[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], newEngine func() KeyValue) *TimestampedKeyValue[K, V] {
+// the engine that open opens.
+func NewTimestampedKeyValue[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], open OpenEngine) *TimestampedKeyValue[K, V] {
 	return &TimestampedKeyValue[K, V]{
-		name: name, keys: keys, values: values, make: newEngine,
-		key: make([]byte, 0, 64), value: make([]byte, 0, 64),
+		backing: backing{name: name, make: open, cutValue: timestampSize, readAhead: true},
+		codec:   newCodec(keys, values),
 	}
 }
 
 const timestampSize = 8
 
-// Name implements [Store].
-func (s *TimestampedKeyValue[K, V]) Name() string { return s.name }
+// EnableCache makes the store hold its changes back in the thread's cache. It
+// must be called before the store is opened.
+func (s *TimestampedKeyValue[K, V]) EnableCache() { s.caching = true }
 
-// Open implements [Store].
-func (s *TimestampedKeyValue[K, V]) Open(log Changelog) error {
-	s.engine, s.log = s.make(), log
-	return nil
+// OnFlush sets what is told of each change that leaves the cache, after it is in
+// the store and in the changelog. Without wantOld old values aren't looked up.
+func (s *TimestampedKeyValue[K, V]) OnFlush(wantOld bool, listener func(Change[K, V]) error) {
+	s.wantOld = wantOld
+	s.onFlush = func(key, value, old []byte, it *cached) error {
+		k, err := s.codec.keys.Decode(key)
+		if err != nil {
+			return err
+		}
+		c, err := newTimestampedChange(k, value, old, it, &s.codec)
+		if err != nil {
+			return err
+		}
+		return listener(c)
+	}
+}
+
+func newTimestampedChange[KOut, K, V any](k KOut, value, old []byte, it *cached, codec *codec[K, V]) (Change[KOut, V], error) {
+	var timestamp int64
+	c, err := newChange(k, value, old, it, func(raw []byte) (v V, err error) {
+		timestamp, v, err = codec.decodeTimestamped(raw)
+		return v, err
+	})
+	if c.HasOld {
+		c.OldTimestamp = timestamp // the old value is decoded last
+	}
+	return c, err
 }
 
 // Get returns the value of k and its timestamp in milliseconds; ok is false
@@ -50,15 +68,15 @@ func (s *TimestampedKeyValue[K, V]) Get(k K) (v V, timestamp int64, ok bool, err
 	if s.engine == nil {
 		return v, 0, false, s.fail("get", ErrClosed)
 	}
-	key, err := s.encodeKey(k)
+	key, err := s.codec.encodeKey(k)
 	if err != nil {
 		return v, 0, false, s.fail("get: the key", err)
 	}
-	raw, err := s.engine.Get(key)
+	raw, err := s.get(key)
 	if err != nil || raw == nil {
 		return v, 0, false, s.fail("get", err)
 	}
-	timestamp, v, err = s.decode(raw)
+	timestamp, v, err = s.codec.decodeTimestamped(raw)
 	if err != nil {
 		return v, 0, false, s.fail("get: the value", err)
 	}
@@ -68,68 +86,64 @@ func (s *TimestampedKeyValue[K, V]) Get(k K) (v V, timestamp int64, ok bool, err
 // Put sets the value of k, with its timestamp in milliseconds, and logs the
 // change. A value that its serde makes null deletes k.
 func (s *TimestampedKeyValue[K, V]) Put(k K, v V, timestamp int64) error {
+	return s.PutHeaders(k, v, timestamp, nil)
+}
+
+// PutHeaders is Put for a store whose changelog has headers, as the
+// subscriptions of foreign-key joins have. The store itself doesn't keep them.
+func (s *TimestampedKeyValue[K, V]) PutHeaders(k K, v V, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("put", ErrClosed)
 	}
-	key, err := s.encodeKey(k)
+	key, err := s.codec.encodeKey(k)
 	if err != nil {
 		return s.fail("put: the key", err)
 	}
-	stamped := binary.BigEndian.AppendUint64(s.value[:0], uint64(timestamp))
-	encoded, err := s.values.Append(stamped, v)
+	value, err := s.codec.encodeTimestamped(v, timestamp)
 	if err != nil {
 		return s.fail("put: the value", err)
 	}
-	if encoded == nil {
-		return s.put(key, nil, timestamp)
-	}
-	s.value = encoded
-	return s.put(key, encoded, timestamp)
+	return s.fail("put", s.put(key, value, timestamp, headers))
 }
 
 // Delete removes k and logs a tombstone whose timestamp, in milliseconds, is
 // that of the record that made it go.
 func (s *TimestampedKeyValue[K, V]) Delete(k K, timestamp int64) error {
+	return s.DeleteHeaders(k, timestamp, nil)
+}
+
+// DeleteHeaders is Delete for a store whose changelog has headers.
+func (s *TimestampedKeyValue[K, V]) DeleteHeaders(k K, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("delete", ErrClosed)
 	}
-	key, err := s.encodeKey(k)
+	key, err := s.codec.encodeKey(k)
 	if err != nil {
 		return s.fail("delete: the key", err)
 	}
-	return s.put(key, nil, timestamp)
+	return s.fail("delete", s.put(key, nil, timestamp, headers))
+}
+
+// Range walks over the entries within bounds.
+func (s *TimestampedKeyValue[K, V]) Range(bounds Bounds[K], order Order) *TimestampedIterator[K, V] {
+	it, err := scanBounds(&s.backing, &s.codec, bounds, order)
+	return &TimestampedIterator[K, V]{walk: s.walk("range", it, err), s: s}
+}
+
+// Prefix walks over the entries whose encoded keys begin with prefix.
+func (s *TimestampedKeyValue[K, V]) Prefix(prefix []byte, order Order) *TimestampedIterator[K, V] {
+	it, err := s.scanPrefix(prefix, order)
+	return &TimestampedIterator[K, V]{walk: s.walk("prefix", it, err), s: s}
 }
 
 // All calls yield for each entry in the order of the encoded keys, until yield
-// returns false. The store must not be written to meanwhile.
+// returns false.
 func (s *TimestampedKeyValue[K, V]) All(yield func(k K, v V, timestamp int64) bool) error {
-	if s.engine == nil {
-		return s.fail("all", ErrClosed)
-	}
-	it := s.engine.Range(nil, nil)
+	it := s.Range(Bounds[K]{}, Forward)
 	defer it.Close()
-	for it.Next() {
-		k, err := s.keys.Decode(it.Key())
-		if err != nil {
-			return s.fail("all: a key", err)
-		}
-		timestamp, v, err := s.decode(it.Value())
-		if err != nil {
-			return s.fail("all: a value", err)
-		}
-		if !yield(k, v, timestamp) {
-			return nil
-		}
+	for it.Next() && yield(it.key, it.value, it.timestamp) {
 	}
-	return s.fail("all", it.Err())
-}
-
-// Len is the number of entries.
-func (s *TimestampedKeyValue[K, V]) Len() int {
-	if s.engine == nil {
-		return 0
-	}
-	return s.engine.Len()
+	return it.Err()
 }
 
 // Restore implements [Store].
@@ -137,67 +151,56 @@ func (s *TimestampedKeyValue[K, V]) Restore(key, value []byte, timestamp int64) 
 	if s.engine == nil {
 		return s.fail("restore", ErrClosed)
 	}
-	if value == nil {
-		return s.fail("restore", s.engine.Put(key, nil))
+	if value != nil {
+		value = s.codec.stamp(value, timestamp)
 	}
-	s.value = append(binary.BigEndian.AppendUint64(s.value[:0], uint64(timestamp)), value...)
-	return s.fail("restore", s.engine.Put(key, s.value))
+	return s.fail("restore", s.engine.Put(key, value))
 }
 
-// Flush implements [Store].
-func (s *TimestampedKeyValue[K, V]) Flush() error {
-	if s.engine == nil {
-		return s.fail("flush", ErrClosed)
-	}
-	return s.fail("flush", s.engine.Flush())
+// stamp puts a timestamp before the encoding of a value.
+func (c *codec[K, V]) stamp(value []byte, timestamp int64) []byte {
+	c.value = append(binary.BigEndian.AppendUint64(c.value[:0], uint64(timestamp)), value...)
+	return c.value
 }
 
-// Close implements [Store].
-func (s *TimestampedKeyValue[K, V]) Close() error {
-	if s.engine == nil {
-		return nil
-	}
-	err := s.engine.Close()
-	s.engine, s.log = nil, nil
-	return s.fail("close", err)
+// encodeTimestamped encodes a value after its timestamp; nil where it is null.
+func (c *codec[K, V]) encodeTimestamped(v V, timestamp int64) ([]byte, error) {
+	return c.encodeValue(binary.BigEndian.AppendUint64(c.value[:0], uint64(timestamp)), v)
 }
 
-func (s *TimestampedKeyValue[K, V]) encodeKey(k K) ([]byte, error) {
-	key, err := s.keys.Append(s.key[:0], k)
-	if err != nil {
-		return nil, err
+func (c *codec[K, V]) decodeTimestamped(raw []byte) (timestamp int64, v V, err error) {
+	if len(raw) < timestampSize {
+		return 0, v, io.ErrUnexpectedEOF
 	}
-	if key == nil {
-		return nil, errNullKey
-	}
-	s.key = key
-	return key, nil
-}
-
-func (s *TimestampedKeyValue[K, V]) decode(raw []byte) (int64, V, error) {
-	v, err := s.values.Decode(raw[timestampSize:])
+	v, err = c.values.Decode(raw[timestampSize:])
 	return int64(binary.BigEndian.Uint64(raw)), v, err
 }
 
-// put writes to the engine first: a change that the engine refuses must not be
-// in the changelog.
-func (s *TimestampedKeyValue[K, V]) put(key, stamped []byte, timestamp int64) error {
-	if err := s.engine.Put(key, stamped); err != nil {
-		return s.fail("put", err)
-	}
-	if s.log == nil {
-		return nil
-	}
-	var value []byte
-	if stamped != nil {
-		value = stamped[timestampSize:]
-	}
-	return s.fail("append to the changelog", s.log.Append(key, value, timestamp))
+// TimestampedIterator walks over entries of a [TimestampedKeyValue], in the way
+// of a [KeyValueIterator], and must be closed.
+type TimestampedIterator[K, V any] struct {
+	walk
+	s         *TimestampedKeyValue[K, V]
+	key       K
+	value     V
+	timestamp int64
 }
 
-func (s *TimestampedKeyValue[K, V]) fail(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &Error{Store: s.name, Op: op, Err: err}
+// Next moves to the next entry. It is false at the end, or on an error.
+func (it *TimestampedIterator[K, V]) Next() bool {
+	return it.next(func(key, value []byte) (err error) {
+		if it.key, err = it.s.codec.keys.Decode(key); err == nil {
+			it.timestamp, it.value, err = it.s.codec.decodeTimestamped(value)
+		}
+		return err
+	})
 }
+
+// Key is the current entry's key.
+func (it *TimestampedIterator[K, V]) Key() K { return it.key }
+
+// Value is the current entry's value.
+func (it *TimestampedIterator[K, V]) Value() V { return it.value }
+
+// Timestamp is the current value's timestamp in milliseconds.
+func (it *TimestampedIterator[K, V]) Timestamp() int64 { return it.timestamp }

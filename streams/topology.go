@@ -235,7 +235,7 @@ type StateStore struct {
 func NewTimestampedKeyValueStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) StateStore {
 	keys, values = serdeOr(keys), serdeOr(values)
 	s := StateStore{Name: name, open: func() state.Store {
-		return state.NewTimestampedKeyValue(name, keys, values, state.NewMemory)
+		return state.NewTimestampedKeyValue(name, keys, values, state.Memory)
 	}}
 	switch {
 	case keys == nil:

@@ -148,7 +148,7 @@ func checkPipe(t *testing.T, c *compiled, v vector) {
 		var stores []state.Store
 		for _, spec := range sub.Stores {
 			s := spec.New()
-			if err := s.Open(recordedChangelog{out, spec.Changelog}); err != nil {
+			if err := s.Open(state.OpenContext{Changelog: recordedChangelog{out, spec.Changelog}}); err != nil {
 				t.Fatal(err)
 			}
 			stores = append(stores, s)
@@ -250,8 +250,8 @@ func (r *recorder) Send(topic string, partition int32, key, value []byte, timest
 	return nil
 }
 
-func (r *recorder) Log(to *taskmgr.Changelog, key, value []byte, timestamp int64) error {
-	return r.Send(to.Topic, to.Partition, key, value, timestamp, nil)
+func (r *recorder) Log(to *taskmgr.Changelog, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
+	return r.Send(to.Topic, to.Partition, key, value, timestamp, headers)
 }
 
 type recordedChangelog struct {
@@ -259,6 +259,10 @@ type recordedChangelog struct {
 	topic string
 }
 
-func (c recordedChangelog) Append(key, value []byte, timestamp int64) error {
-	return c.out.Send(c.topic, 0, bytes.Clone(key), bytes.Clone(value), timestamp, nil)
+func (c recordedChangelog) Append(key, value []byte, timestamp int64, headers []state.Header) error {
+	var out []kgo.RecordHeader
+	for _, h := range headers {
+		out = append(out, kgo.RecordHeader(h))
+	}
+	return c.out.Send(c.topic, 0, bytes.Clone(key), bytes.Clone(value), timestamp, out)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/odradek-go/odradek/state"
 )
 
 // AnyPartition leaves the partition of a record to the default partitioner:
@@ -29,7 +31,7 @@ type Collector interface {
 	Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
 
 	// Log sends a record to a changelog, likewise.
-	Log(to *Changelog, key, value []byte, timestamp int64) error
+	Log(to *Changelog, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
 }
 
 // Changelog is the partition of a changelog topic that a store's changes go to.
@@ -94,8 +96,8 @@ func (p *producer) Send(topic string, partition int32, key, value []byte, timest
 	return p.send(p.ctx, topic, partition, key, value, timestamp, headers)
 }
 
-func (p *producer) Log(to *Changelog, key, value []byte, timestamp int64) error {
-	return p.send(to, to.Topic, to.Partition, key, value, timestamp, nil)
+func (p *producer) Log(to *Changelog, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
+	return p.send(to, to.Topic, to.Partition, key, value, timestamp, headers)
 }
 
 func (p *producer) send(ctx context.Context, topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
@@ -168,10 +170,14 @@ type changelog struct {
 	to  *Changelog
 }
 
-func (c changelog) Append(key, value []byte, timestamp int64) error {
+func (c changelog) Append(key, value []byte, timestamp int64, headers []state.Header) error {
 	key = c.out.Keep(append(c.out.Grab(), key...))
 	if value != nil {
 		value = c.out.Keep(append(c.out.Grab(), value...))
 	}
-	return c.out.Log(c.to, key, value, timestamp)
+	var out []kgo.RecordHeader
+	for _, h := range headers {
+		out = append(out, kgo.RecordHeader(h))
+	}
+	return c.out.Log(c.to, key, value, timestamp, out)
 }

@@ -57,10 +57,11 @@ const beginning = -1
 
 func (s *taskStore) open() error {
 	s.position = beginning
-	if s.log == nil {
-		return s.Open(nil)
+	var ctx state.OpenContext
+	if s.log != nil {
+		ctx.Changelog = changelog{s.out, s.log}
 	}
-	return s.Open(changelog{s.out, s.log})
+	return s.Open(ctx)
 }
 
 // reopen empties the store.

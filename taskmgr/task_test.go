@@ -200,13 +200,13 @@ type brokenStore struct {
 	open, close error
 }
 
-func (s brokenStore) Open(log state.Changelog) error { return errors.Join(s.open, s.Store.Open(log)) }
+func (s brokenStore) Open(c state.OpenContext) error { return errors.Join(s.open, s.Store.Open(c)) }
 func (s brokenStore) Close() error                   { return errors.Join(s.close, s.Store.Close()) }
 
 func TestTaskStores(t *testing.T) {
 	broken := errors.New("broken")
 	counts := func() state.Store {
-		return state.NewTimestampedKeyValue("counts", serde.String, serde.Int64, state.NewMemory)
+		return state.NewTimestampedKeyValue("counts", serde.String, serde.Int64, state.Memory)
 	}
 	id := membership.TaskID{Subtopology: "1"}
 	_, err := newTask(id, Subtopology{Stores: []StoreSpec{{New: func() state.Store { return brokenStore{counts(), broken, nil} }}}}, nil, restoring)
