@@ -9,65 +9,37 @@ import (
 // StreamsBuilder gives the same calls in the same order, so that a Go and a Java
 // program can be members of one group.
 type Builder struct {
-	index int         // of the next generated name
-	plan  []*planNode // in the order of the calls
-	errs  []error
-}
-
-// planNode is one operator on its way into a topology: operators are planned
-// first and written by Build, so that a plan can be looked at as a whole.
-type planNode struct {
-	write func(*Topology)
+	plan
+	errs []error
 }
 
 // NewBuilder returns an empty builder.
-func NewBuilder() *Builder { return &Builder{} }
+func NewBuilder() *Builder { return &Builder{plan: plan{generated: make(map[string]bool)}} }
 
 // Build returns the topology of all calls up to now. What is wrong with them is
 // reported by [NewApp].
-func (b *Builder) Build() *Topology {
+func (b *Builder) Build(config ...TopologyConfig) *Topology {
+	c := only(b, "Build", config)
+	p := b.plan.clone()
 	t := NewTopology()
 	t.errs = append(t.errs, b.errs...)
-	for _, n := range b.plan {
-		n.write(t)
+	p.optimize(c, t)
+	p.write(t)
+	t.copartitioned = p.copartitioned
+	if c.EnsureExplicitInternalResourceNaming {
+		t.ensureExplicitNames(p.generated)
 	}
 	return t
 }
 
-func (b *Builder) add(write func(*Topology)) { b.plan = append(b.plan, &planNode{write}) }
+// AddStateStore adds a state store, to be connected to processors by its name:
+// see [Processed].
+func (b *Builder) AddStateStore(s StateStore) {
+	b.add("", func(_ *planNode, t *Topology) { t.AddStateStore(s) })
+}
 
 func (b *Builder) errorf(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf(format, args...))
-}
-
-// The prefixes of generated names, Java's.
-const (
-	sourcePrefix        = "KSTREAM-SOURCE-"
-	sinkPrefix          = "KSTREAM-SINK-"
-	filterPrefix        = "KSTREAM-FILTER-"
-	flatMapValuesPrefix = "KSTREAM-FLATMAPVALUES-"
-	keySelectPrefix     = "KSTREAM-KEY-SELECT-"
-	aggregatePrefix     = "KSTREAM-AGGREGATE-"
-	aggregateStore      = "KSTREAM-AGGREGATE-STATE-STORE-"
-	toStreamPrefix      = "KTABLE-TOSTREAM-"
-
-	repartitionSuffix = "-repartition"
-)
-
-// generate returns the next generated name of that prefix.
-func (b *Builder) generate(prefix string) string {
-	name := fmt.Sprintf("%s%010d", prefix, b.index)
-	b.index++
-	return name
-}
-
-// name returns the name that was given, or a generated one. A given name uses up
-// a number too, as in Java: naming one operator must not rename the others.
-func (b *Builder) name(given, prefix string) string {
-	if generated := b.generate(prefix); given == "" {
-		return generated
-	}
-	return given
 }
 
 // only returns the one element of an optional argument, or its zero value.

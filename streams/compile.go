@@ -46,7 +46,7 @@ func (t *Topology) compile(applicationID string, replicationFactor int16) (*comp
 		id := strconv.Itoa(sub.id)
 		spec := taskmgr.Subtopology{
 			NewGraph: func(ctx *taskmgr.Context) (taskmgr.Graph, error) {
-				return newGraph(sub.nodes, &taskContext{ctx, topicName})
+				return newGraph(sub.nodes, &taskContext{Context: ctx, topicName: topicName})
 			},
 		}
 		for _, topic := range sub.sourceTopics() {
@@ -70,12 +70,14 @@ func (t *Topology) compile(applicationID string, replicationFactor int16) (*comp
 		for _, s := range sub.stores {
 			var changelog string
 			if !s.LoggingDisabled {
-				changelog = applicationID + "-" + s.Name + "-changelog"
+				if changelog = s.sourceTopic; changelog == "" {
+					changelog = applicationID + "-" + s.Name + "-changelog"
+				}
 				config := maps.Clone(changelogConfig)
 				maps.Copy(config, s.ChangelogConfig)
 				wire.StateChangelogTopics = append(wire.StateChangelogTopics, topicInfo(changelog, 0, replicationFactor, config))
 			}
-			spec.Stores = append(spec.Stores, taskmgr.StoreSpec{Changelog: changelog, New: s.open})
+			spec.Stores = append(spec.Stores, taskmgr.StoreSpec{Changelog: changelog, ChangelogIsSource: s.sourceTopic != "", New: s.open})
 		}
 		// Equal topologies give equal bytes whatever the order of the calls, and
 		// the coordinator compares them.
@@ -92,7 +94,7 @@ func (t *Topology) compile(applicationID string, replicationFactor int16) (*comp
 	slices.SortFunc(c.wire.Subtopologies, func(a, b kmsg.StreamsGroupHeartbeatRequestTopologySubtopology) int {
 		return cmp.Compare(a.SubtopologyID, b.SubtopologyID) // as strings, so "10" before "2"
 	})
-	return c, nil
+	return c, addCopartitionGroups(c.wire, t.copartitionGroups(topicName))
 }
 
 // The settings that Java gives its internal topics.
@@ -130,7 +132,7 @@ func (s *subtopology) describe(id string, topicName func(string) string) kmsg.To
 			dn.SourceTopics = append(dn.SourceTopics, topicName(topic))
 		}
 		slices.Sort(dn.SourceTopics)
-		if n.kind == sinkKind {
+		if n.topic != "" {
 			dn.SinkTopic = kmsg.StringPtr(topicName(n.topic))
 		}
 		for _, child := range n.children {

@@ -19,7 +19,9 @@ func (t *Topology) Describe() (string, error) {
 	for _, sub := range t.subtopologies() {
 		fmt.Fprintf(&b, "%sSub-topology: %d\n", indent, sub.id)
 		indent = "  "
-		for _, n := range bySize(sub.nodes) {
+		nodes := described(sub)
+		slices.SortFunc(nodes, bySize)
+		for _, n := range nodes {
 			n.describe(&b)
 		}
 		b.WriteString("\n")
@@ -27,48 +29,74 @@ func (t *Topology) Describe() (string, error) {
 	return b.String(), nil
 }
 
-func (n *node) describe(b *strings.Builder) {
-	switch n.kind {
-	case sourceKind:
-		fmt.Fprintf(b, "    Source: %s (topics: [%s])\n", n.name, strings.Join(n.topics, ", "))
-	case processorKind:
-		fmt.Fprintf(b, "    Processor: %s (stores: [%s])\n", n.name, strings.Join(n.stores, ", "))
-	case sinkKind:
-		fmt.Fprintf(b, "    Sink: %s (topic: %s)\n", n.name, n.topic)
-	}
-	if n.kind != sinkKind {
-		fmt.Fprintf(b, "      --> %s\n", names(n.children))
-	}
-	if n.kind != sourceKind {
-		fmt.Fprintf(b, "      <-- %s\n", names(n.parents))
-	}
+// describedNode is a node with its neighbours in Java's order.
+type describedNode struct {
+	*node
+	size                     int // how much is below it, counting what several paths lead to several times
+	predecessors, successors sizedSet
 }
 
-func names(nodes []*node) string {
-	if len(nodes) == 0 {
-		return "none"
-	}
-	var s []string
-	for _, n := range bySize(nodes) {
-		s = append(s, n.name)
-	}
-	return strings.Join(s, ", ")
+// bySize is Java's order of nodes: first those with the most below them, then by
+// name.
+func bySize(a, b *describedNode) int {
+	return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.name, b.name))
 }
 
-// bySize sorts nodes as Java prints them: first those with the most below them,
-// then by name.
-func bySize(nodes []*node) []*node {
-	nodes = slices.Clone(nodes)
-	slices.SortFunc(nodes, func(a, b *node) int {
-		return cmp.Or(-cmp.Compare(a.size(), b.size()), cmp.Compare(a.name, b.name))
-	})
+// described links the nodes of a subtopology as Java does: one by one in the order
+// of a HashMap, into sets sorted by sizes that are not final yet.
+func described(sub *subtopology) []*describedNode {
+	of := make(map[*node]*describedNode)
+	var nodes []*describedNode
+	for _, n := range hashOrder(sub.nodes, func(n *node) int32 { return stringHash(n.name) }) {
+		of[n] = &describedNode{node: n, size: 1}
+		nodes = append(nodes, of[n])
+	}
+	for _, n := range nodes {
+		for _, parent := range n.parents {
+			p := of[parent]
+			n.predecessors.add(p)
+			p.successors.add(n)
+			p.grow(n.size)
+		}
+	}
 	return nodes
 }
 
-func (n *node) size() int {
-	size := 1
-	for _, child := range n.children {
-		size += child.size()
+func (n *describedNode) grow(by int) {
+	n.size += by
+	for _, p := range n.predecessors.nodes() {
+		p.grow(by)
 	}
-	return size
+}
+
+func (n *describedNode) describe(b *strings.Builder) {
+	switch n.kind {
+	case sourceKind:
+		fmt.Fprintf(b, "    Source: %s (topics: [%s])\n", n.name, strings.Join(hashSet(n.topics), ", "))
+	case processorKind:
+		fmt.Fprintf(b, "    Processor: %s (stores: [%s])\n", n.name, strings.Join(hashSet(n.stores), ", "))
+	case sinkKind:
+		if n.topic != "" {
+			fmt.Fprintf(b, "    Sink: %s (topic: %s)\n", n.name, n.topic)
+		} else {
+			fmt.Fprintf(b, "    Sink: %s (extractor class: <TopicNameExtractor>)\n", n.name)
+		}
+	}
+	if n.kind != sinkKind {
+		fmt.Fprintf(b, "      --> %s\n", describedNames(n.successors.nodes()))
+	}
+	if n.kind != sourceKind {
+		fmt.Fprintf(b, "      <-- %s\n", describedNames(n.predecessors.nodes()))
+	}
+}
+
+func describedNames(nodes []*describedNode) string {
+	if len(nodes) == 0 {
+		return "none"
+	}
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.name
+	}
+	return strings.Join(names, ", ")
 }

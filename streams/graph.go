@@ -3,6 +3,7 @@ package streams
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/odradek-go/odradek/taskmgr"
 )
@@ -46,6 +47,15 @@ func (e *emitter[K, V]) forward(r Record[K, V]) error {
 	return nil
 }
 
+// forwardTo sends a record of the node of that name to one of its children.
+func (e *emitter[K, V]) forwardTo(node, child string, r Record[K, V]) error {
+	i := slices.Index(e.names, child)
+	if i < 0 {
+		return fmt.Errorf("streams: processor %q has no child %q, only %q", node, child, e.names)
+	}
+	return e.children[i].receive(r)
+}
+
 func (e *emitter[K, V]) open() error  { return nil }
 func (e *emitter[K, V]) close() error { return nil }
 
@@ -53,6 +63,7 @@ func (e *emitter[K, V]) close() error { return nil }
 type graph struct {
 	sources map[string]taskmgr.Source
 	nodes   []running
+	ctx     *taskContext
 }
 
 func (g *graph) Source(topic string) taskmgr.Source { return g.sources[topic] }
@@ -62,6 +73,9 @@ func (g *graph) Close() error {
 	for _, n := range g.nodes {
 		errs = append(errs, n.close())
 	}
+	for _, f := range g.ctx.onClose {
+		errs = append(errs, f())
+	}
 	return errors.Join(errs...)
 }
 
@@ -69,16 +83,18 @@ func (g *graph) Close() error {
 type taskContext struct {
 	*taskmgr.Context
 	topicName func(string) string // a topic's name in the cluster
+	onClose   []func() error      // what nodes want done at the end, besides their own close
 }
 
 // newGraph makes the running nodes of one subtopology, parents before children.
 func newGraph(nodes []*node, ctx *taskContext) (*graph, error) {
-	g := &graph{sources: make(map[string]taskmgr.Source)}
+	g := &graph{sources: make(map[string]taskmgr.Source), ctx: ctx}
 	made := make(map[*node]running, len(nodes))
 	for _, n := range nodes {
 		r, err := n.make(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", n.name, err)
+			g.nodes = nil // not open
+			return nil, errors.Join(fmt.Errorf("%s: %w", n.name, err), g.Close())
 		}
 		made[n] = r
 		g.nodes = append(g.nodes, r)

@@ -26,10 +26,8 @@ type Processor[KIn, VIn, KOut, VOut any] interface {
 
 // ProcessorContext is what a processor knows of its task, and how it sends on.
 type ProcessorContext[K, V any] struct {
-	out    *emitter[K, V]
-	task   *taskmgr.Context
-	node   string
-	stores []string
+	TaskContext
+	out *emitter[K, V]
 }
 
 // Forward sends a record to all children.
@@ -37,40 +35,46 @@ func (c *ProcessorContext[K, V]) Forward(r Record[K, V]) error { return c.out.fo
 
 // ForwardTo sends a record to the child of that name.
 func (c *ProcessorContext[K, V]) ForwardTo(child string, r Record[K, V]) error {
-	i := slices.Index(c.out.names, child)
-	if i < 0 {
-		return fmt.Errorf("streams: processor %q has no child %q, only %q", c.node, child, c.out.names)
-	}
-	return c.out.children[i].receive(r)
+	return c.out.forwardTo(c.node, child, r)
+}
+
+// TaskContext is what an application's code in a topology knows of its task.
+type TaskContext struct {
+	task   *taskmgr.Context
+	node   string
+	stores []string
 }
 
 // TaskID is the id of the task.
-func (c *ProcessorContext[K, V]) TaskID() membership.TaskID { return c.task.Task }
+func (c *TaskContext) TaskID() membership.TaskID { return c.task.Task }
 
 // StreamTime is the highest record time that the task has seen, in milliseconds,
 // and -1 before its first record.
-func (c *ProcessorContext[K, V]) StreamTime() int64 { return c.task.StreamTime() }
+func (c *TaskContext) StreamTime() int64 { return c.task.StreamTime() }
 
 // RecordMetadata says which record of a source topic is being processed. ok is
 // false where none is, as in Init.
-func (c *ProcessorContext[K, V]) RecordMetadata() (topic string, partition int32, offset int64, ok bool) {
-	r := c.task.Record()
-	if r == nil {
-		return "", 0, 0, false
-	}
-	return r.Topic, r.Partition, r.Offset, true
+func (c *TaskContext) RecordMetadata() (topic string, partition int32, offset int64, ok bool) {
+	r := recordContext(c.task)
+	return r.Topic, r.Partition, r.Offset, c.task.Record() != nil
 }
 
-func (c *ProcessorContext[K, V]) store(name string) (state.Store, error) {
+func (c *TaskContext) store(name string) (state.Store, error) {
 	if !slices.Contains(c.stores, name) {
 		return nil, fmt.Errorf("streams: processor %q is not connected to a state store %q, only to %q", c.node, name, c.stores)
 	}
 	return c.task.Store(name), nil
 }
 
+// StoreContext is a context that stores are found with: a [ProcessorContext], a
+// [FixedKeyProcessorContext] or a [TaskContext].
+type StoreContext interface {
+	store(name string) (state.Store, error)
+}
+
 // GetStore returns a store that the processor is connected to. S is the store's
 // type, such as *state.TimestampedKeyValue[string, int64].
-func GetStore[S state.Store, K, V any](ctx *ProcessorContext[K, V], name string) (S, error) {
+func GetStore[S state.Store](ctx StoreContext, name string) (S, error) {
 	var none S
 	s, err := ctx.store(name)
 	if err != nil {

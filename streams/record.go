@@ -47,9 +47,25 @@ func withValue[K, V, VOut any](r Record[K, V], v VOut) Record[K, VOut] {
 	return Record[K, VOut]{Key: r.Key, KeyNull: r.KeyNull, Value: v, Timestamp: r.Timestamp, Headers: r.Headers}
 }
 
-// change is the value of a table's records: what a key's value became, and
-// where the receiver asked for it what it was.
-type change[V any] struct {
-	value  V
-	exists bool // false: the key was deleted
+// withNullable is r with another value, null where isNil, if there is one, says so.
+func withNullable[K, V, VOut any](r Record[K, V], v VOut, isNil func(VOut) bool) Record[K, VOut] {
+	out := withValue(r, v)
+	out.ValueNull = isNil != nil && isNil(v)
+	return out
+}
+
+// nulls tells the nil keys and values.
+type nulls[K, V any] struct {
+	key   func(K) bool
+	value func(V) bool
+}
+
+func newNulls[K, V any]() nulls[K, V] { return nulls[K, V]{nilCheck[K](), nilCheck[V]()} }
+
+func (n nulls[K, V]) record(k K, v V, timestamp int64, headers []Header) Record[K, V] {
+	return Record[K, V]{
+		Key: k, KeyNull: n.key != nil && n.key(k),
+		Value: v, ValueNull: n.value != nil && n.value(v),
+		Timestamp: timestamp, Headers: headers,
+	}
 }

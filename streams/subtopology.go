@@ -1,10 +1,5 @@
 package streams
 
-import (
-	"cmp"
-	"slices"
-)
-
 // subtopology is a part of a topology that only topics connect with the rest: the
 // unit that tasks are made of.
 type subtopology struct {
@@ -14,7 +9,7 @@ type subtopology struct {
 }
 
 // subtopologies groups the nodes that are connected by an edge or a shared store.
-// Ids are Java's: counted over the sources in the order of their names.
+// Ids are Java's: counted in the order of the first nodes.
 func (t *Topology) subtopologies() []*subtopology {
 	group := make(map[*node]*node) // a forest; each tree is a subtopology
 	var root func(n *node) *node
@@ -36,19 +31,15 @@ func (t *Topology) subtopologies() []*subtopology {
 		}
 	}
 
-	sources := slices.DeleteFunc(slices.Clone(t.nodes), func(n *node) bool { return n.kind != sourceKind })
-	slices.SortFunc(sources, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	byRoot := make(map[*node]*subtopology)
 	var subs []*subtopology
-	for _, n := range sources {
-		if byRoot[root(n)] == nil {
-			sub := &subtopology{id: len(subs)}
+	for _, n := range t.nodes {
+		sub := byRoot[root(n)]
+		if sub == nil {
+			sub = &subtopology{id: len(subs)}
 			byRoot[root(n)] = sub
 			subs = append(subs, sub)
 		}
-	}
-	for _, n := range t.nodes {
-		sub := byRoot[root(n)]
 		sub.nodes = append(sub.nodes, n)
 	}
 	for _, s := range t.stores {

@@ -3,11 +3,11 @@ package streams
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
 	"github.com/odradek-go/odradek/serde"
-	"github.com/odradek-go/odradek/state"
 )
 
 // Topology is a graph of sources, processors and sinks. It is made node by node
@@ -17,11 +17,12 @@ import (
 // What is wrong with a call is reported by [NewApp], all of it together, with the
 // names of the nodes.
 type Topology struct {
-	nodes    []*node // in the order of the calls
-	byName   map[string]*node
-	stores   []*store
-	internal map[string]internalTopic // repartition topics, by name without the application id
-	errs     []error
+	nodes         []*node // in the order of the calls
+	byName        map[string]*node
+	stores        []*store
+	internal      map[string]internalTopic // repartition topics, by name without the application id
+	copartitioned [][]string               // groups of sources, by name
+	errs          []error
 }
 
 type nodeKind int8
@@ -39,7 +40,8 @@ type node struct {
 	parents  []*node
 	children []*node
 	topics   []string // that a source reads
-	topic    string   // that a sink writes
+	reset    *OffsetReset
+	topic    string   // that a sink writes, empty if it chooses
 	stores   []string // that a processor uses
 	in, out  reflect.Type
 	make     func(*taskContext) (running, error)
@@ -72,9 +74,9 @@ func AddSource[K, V any](t *Topology, name string, c Consumed[K, V], topics ...s
 	}
 	t.needSerdes(name, "Consumed", keys, values)
 	t.add(&node{
-		name: name, kind: sourceKind, topics: topics, out: reflect.TypeFor[Record[K, V]](),
+		name: name, kind: sourceKind, topics: topics, reset: c.OffsetReset, out: reflect.TypeFor[Record[K, V]](),
 		make: func(*taskContext) (running, error) {
-			return &sourceNode[K, V]{keys: keys, values: values}, nil
+			return &sourceNode[K, V]{keys: keys, values: values, extract: c.TimestampExtractor}, nil
 		},
 	})
 }
@@ -84,28 +86,9 @@ func AddProcessor[KIn, VIn, KOut, VOut any](t *Topology, name string, newProcess
 	n := addNode[KIn, VIn, KOut, VOut](t, name, parents, nil)
 	n.make = func(ctx *taskContext) (running, error) {
 		p := &processorNode[KIn, VIn, KOut, VOut]{processor: newProcessor()}
-		p.ctx = &ProcessorContext[KOut, VOut]{out: &p.emitter, task: ctx.Context, node: name, stores: n.stores}
+		p.ctx = &ProcessorContext[KOut, VOut]{TaskContext{ctx.Context, name, n.stores}, &p.emitter}
 		return p, nil
 	}
-}
-
-// AddSink adds a sink below parents that writes to topic. The serdes may be left
-// out where [serde.For] knows one.
-func AddSink[K, V any](t *Topology, name, topic string, p Produced[K, V], parents ...string) {
-	addSink(t, name, topic, p, parents)
-}
-
-func addSink[K, V any](t *Topology, name, topic string, p Produced[K, V], parents []string) {
-	keys, values := serdeOr(p.Key), serdeOr(p.Value)
-	if topic == "" {
-		t.errorf("sink %q: no topic to write to", name)
-	}
-	t.needSerdes(name, "Produced", keys, values)
-	n := &node{name: name, kind: sinkKind, topic: topic, in: reflect.TypeFor[Record[K, V]]()}
-	n.make = func(ctx *taskContext) (running, error) {
-		return &sinkNode[K, V]{keys: keys, values: values, topic: ctx.topicName(topic), out: ctx.Out}, nil
-	}
-	t.add(n, parents...)
 }
 
 // AddStateStore adds a state store and connects it to processors.
@@ -122,18 +105,32 @@ func (t *Topology) AddStateStore(s StateStore, processors ...string) {
 	case s.open == nil:
 		t.errorf("state store %q: make it with a function such as NewTimestampedKeyValueStore", s.Name)
 	}
-	added := &store{StateStore: s}
-	t.stores = append(t.stores, added)
+	t.stores = append(t.stores, &store{StateStore: s})
 	for _, name := range processors {
-		n := t.byName[name]
-		if n == nil || n.kind != processorKind {
-			t.errorf("state store %q: there is no processor %q to connect it to", s.Name, name)
-			continue
-		}
-		added.users = append(added.users, n)
-		n.stores = append(n.stores, s.Name)
+		t.ConnectProcessorAndStateStores(name, s.Name)
 	}
 }
+
+// ConnectProcessorAndStateStores connects a processor to stores that were added.
+// Processors that share a store are run by the same tasks.
+func (t *Topology) ConnectProcessorAndStateStores(processor string, stores ...string) {
+	n := t.byName[processor]
+	for _, name := range stores {
+		i := slices.IndexFunc(t.stores, func(s *store) bool { return s.Name == name })
+		switch {
+		case n == nil || n.kind != processorKind:
+			t.errorf("state store %q: there is no processor %q to connect it to", name, processor)
+		case i < 0:
+			t.errorf("processor %q: there is no state store %q to connect it to", processor, name)
+		case !slices.Contains(n.stores, name):
+			t.stores[i].users = append(t.stores[i].users, n)
+			n.stores = append(n.stores, name)
+		}
+	}
+}
+
+// internalTopics are the repartition topics, by name without the application id.
+func (t *Topology) internalTopics() []string { return slices.Sorted(maps.Keys(t.internal)) }
 
 // addNode adds a node that takes Record[KIn, VIn] and sends Record[KOut, VOut].
 func addNode[KIn, VIn, KOut, VOut any](t *Topology, name string, parents []string, make func(*taskContext) (running, error)) *node {
@@ -209,39 +206,6 @@ func (t *Topology) check() error {
 func serdeOr[T any](s serde.Serde[T]) serde.Serde[T] {
 	if s == nil {
 		s, _ = serde.For[T]()
-	}
-	return s
-}
-
-// StateStore describes a state store. The functions that make one, such as
-// [NewTimestampedKeyValueStore], fill it in.
-type StateStore struct {
-	// Name is unique in the topology and part of the changelog topic's name.
-	Name string
-
-	// LoggingDisabled leaves the store without a changelog: what it holds is
-	// lost when its task moves.
-	LoggingDisabled bool
-
-	// ChangelogConfig are topic settings of the changelog, over the defaults.
-	ChangelogConfig map[string]string
-
-	open func() state.Store
-	err  error
-}
-
-// NewTimestampedKeyValueStore describes an in-memory key-value store that keeps a
-// timestamp with each value, a [state.TimestampedKeyValue].
-func NewTimestampedKeyValueStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) StateStore {
-	keys, values = serdeOr(keys), serdeOr(values)
-	s := StateStore{Name: name, open: func() state.Store {
-		return state.NewTimestampedKeyValue(name, keys, values, state.Memory)
-	}}
-	switch {
-	case keys == nil:
-		s.err = fmt.Errorf("no serde for its keys of type %v", reflect.TypeFor[K]())
-	case values == nil:
-		s.err = fmt.Errorf("no serde for its values of type %v", reflect.TypeFor[V]())
 	}
 	return s
 }

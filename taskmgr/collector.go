@@ -30,6 +30,11 @@ type Collector interface {
 	// record met: nothing more can be sent.
 	Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
 
+	// SendPartitioned sends a record likewise, to the partition that choose
+	// returns for the topic's number of partitions. It may be called later,
+	// from another goroutine, when that number is known.
+	SendPartitioned(topic string, choose func(partitions int) int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
+
 	// Log sends a record to a changelog, likewise.
 	Log(to *Changelog, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
 }
@@ -43,6 +48,12 @@ type Changelog struct {
 	// them when they are written.
 	context.Context
 	written atomic.Int64 // the offset behind the last record that was written
+}
+
+// choice is the context of a record whose partition is yet to be chosen.
+type choice struct {
+	context.Context
+	choose func(partitions int) int32
 }
 
 const (
@@ -94,6 +105,10 @@ func newProducer(ctx context.Context, client *kgo.Client) *producer {
 
 func (p *producer) Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
 	return p.send(p.ctx, topic, partition, key, value, timestamp, headers)
+}
+
+func (p *producer) SendPartitioned(topic string, choose func(partitions int) int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
+	return p.send(choice{p.ctx, choose}, topic, AnyPartition, key, value, timestamp, headers)
 }
 
 func (p *producer) Log(to *Changelog, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
@@ -148,11 +163,16 @@ type topicPartitioner struct {
 }
 
 func (p topicPartitioner) RequiresConsistency(r *kgo.Record) bool {
-	return r.Partition >= 0 || p.TopicPartitioner.RequiresConsistency(r)
+	_, chosen := r.Context.(choice)
+	return chosen || r.Partition >= 0 || p.TopicPartitioner.RequiresConsistency(r)
 }
 
 func (p topicPartitioner) Partition(r *kgo.Record, n int) int {
-	if r.Partition >= 0 {
+	if c, ok := r.Context.(choice); ok {
+		if partition := c.choose(n); partition != AnyPartition {
+			return int(partition)
+		}
+	} else if r.Partition >= 0 {
 		return int(r.Partition)
 	}
 	return p.TopicPartitioner.Partition(r, n)

@@ -210,8 +210,7 @@ func (t *task) step(in *input) error {
 	in.timed = false
 	if ts >= 0 {
 		in.time = max(in.time, ts)
-		t.ctx.streamTime = max(t.ctx.streamTime, ts)
-		t.ctx.record = rec
+		t.ctx.Processing(rec, ts)
 		if err := in.source.Process(rec, ts); err != nil {
 			return in.fail(rec, err)
 		}

@@ -31,6 +31,11 @@ type StoreSpec struct {
 	// store whose changes are not logged.
 	Changelog string
 
+	// ChangelogIsSource says that the changelog is a source topic, which the
+	// store is restored from up to what was processed, and which nothing is
+	// written to.
+	ChangelogIsSource bool
+
 	// New makes the store of one task, not yet open.
 	New func() state.Store
 }
@@ -77,6 +82,12 @@ func NewContext(task membership.TaskID, out Collector, stores ...state.Store) *C
 		c.stores[s.Name()] = s
 	}
 	return c
+}
+
+// Processing says which record is processed next, and its time in milliseconds. A
+// driver that is no thread says it before each record.
+func (c *Context) Processing(rec *kgo.Record, timestamp int64) {
+	c.record, c.streamTime = rec, max(c.streamTime, timestamp)
 }
 
 // Store returns the task's store of that name, or nil.

@@ -1,0 +1,94 @@
+package streams
+
+import "fmt"
+
+// The prefixes of generated names, Java's.
+const (
+	sourcePrefix        = "KSTREAM-SOURCE-"
+	sinkPrefix          = "KSTREAM-SINK-"
+	filterPrefix        = "KSTREAM-FILTER-"
+	mapPrefix           = "KSTREAM-MAP-"
+	mapValuesPrefix     = "KSTREAM-MAPVALUES-"
+	flatMapPrefix       = "KSTREAM-FLATMAP-"
+	flatMapValuesPrefix = "KSTREAM-FLATMAPVALUES-"
+	keySelectPrefix     = "KSTREAM-KEY-SELECT-"
+	peekPrefix          = "KSTREAM-PEEK-"
+	forEachPrefix       = "KSTREAM-FOREACH-"
+	mergePrefix         = "KSTREAM-MERGE-"
+	branchPrefix        = "KSTREAM-BRANCH-"
+	processorPrefix     = "KSTREAM-PROCESSOR-"
+	processValuesPrefix = "KSTREAM-PROCESSVALUES-"
+	repartitionPrefix   = "KSTREAM-REPARTITION-"
+	toTablePrefix       = "KSTREAM-TOTABLE-"
+	joinPrefix          = "KSTREAM-JOIN-"
+	leftJoinPrefix      = "KSTREAM-LEFTJOIN-"
+	aggregatePrefix     = "KSTREAM-AGGREGATE-"
+	reducePrefix        = "KSTREAM-REDUCE-"
+
+	cogroupAggregatePrefix = "COGROUPKSTREAM-AGGREGATE-"
+	cogroupMergePrefix     = "COGROUPKSTREAM-MERGE-"
+
+	tableSourcePrefix          = "KTABLE-SOURCE-"
+	tableFilterPrefix          = "KTABLE-FILTER-"
+	tableMapValuesPrefix       = "KTABLE-MAPVALUES-"
+	tableTransformValuesPrefix = "KTABLE-TRANSFORMVALUES-"
+	toStreamPrefix             = "KTABLE-TOSTREAM-"
+	tableSelectPrefix          = "KTABLE-SELECT-"
+	tableAggregatePrefix       = "KTABLE-AGGREGATE-"
+	tableReducePrefix          = "KTABLE-REDUCE-"
+	joinThisPrefix             = "KTABLE-JOINTHIS-"
+	joinOtherPrefix            = "KTABLE-JOINOTHER-"
+	tableMergePrefix           = "KTABLE-MERGE-"
+
+	storeInfix        = "STATE-STORE-"
+	repartitionSuffix = "-repartition"
+)
+
+// generate returns the next generated name of that prefix.
+func (p *plan) generate(prefix string) string {
+	name := fmt.Sprintf("%s%010d", prefix, p.index)
+	p.index++
+	p.generated[name] = true
+	return name
+}
+
+// generateStore returns the next generated name of a state store.
+func (p *plan) generateStore(prefix string) string { return p.generate(prefix + storeInfix) }
+
+// name returns the name that was given, or a generated one. A given name uses up
+// a number too, as in Java: naming one operator must not rename the others.
+func (p *plan) name(given, prefix string) string {
+	if generated := p.generate(prefix); given == "" {
+		return generated
+	}
+	return given
+}
+
+// suffixed is like name for an operator of several nodes, which are told apart by
+// suffixes of the name that was given.
+func (p *plan) suffixed(given, suffix, prefix string) string {
+	if given != "" {
+		given += suffix
+	}
+	return p.name(given, prefix)
+}
+
+// ensureExplicitNames reports the stores and internal topics whose names are
+// among the generated ones (KIP-1111).
+func (t *Topology) ensureExplicitNames(generated map[string]bool) {
+	for _, s := range t.stores {
+		if !generated[s.Name] {
+			continue
+		}
+		if !s.LoggingDisabled && s.sourceTopic == "" {
+			t.errorf("state store %q and its changelog topic have a generated name: name the store with Materialized", s.Name)
+		} else {
+			t.errorf("state store %q has a generated name: name it with Materialized", s.Name)
+		}
+	}
+	for _, topic := range t.internalTopics() {
+		if generated[topic] {
+			t.errorf("repartition topic %q has a generated name: name it with Grouped, Joined or Repartitioned", topic)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package streams
+
+import (
+	"fmt"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/odradek-go/odradek/serde"
+	"github.com/odradek-go/odradek/taskmgr"
+)
+
+// Produced says how a topic is written.
+type Produced[K, V any] struct {
+	// Name is the sink's name; empty: generated.
+	Name string
+
+	// Key and Value are the topic's serdes; nil: the stream's, or else
+	// [serde.For].
+	Key   serde.Serde[K]
+	Value serde.Serde[V]
+
+	// Partitioner chooses the records' partitions; nil: the default one,
+	// which hashes the key as Java's does.
+	Partitioner StreamPartitioner[K, V]
+}
+
+// ProducedWith is a Produced with serdes.
+func ProducedWith[K, V any](key serde.Serde[K], value serde.Serde[V]) Produced[K, V] {
+	return Produced[K, V]{Key: key, Value: value}
+}
+
+// As returns a copy with that name.
+func (p Produced[K, V]) As(name string) Produced[K, V] { p.Name = name; return p }
+
+// WithPartitioner returns a copy with that partitioner.
+func (p Produced[K, V]) WithPartitioner(partitioner StreamPartitioner[K, V]) Produced[K, V] {
+	p.Partitioner = partitioner
+	return p
+}
+
+// StreamPartitioner chooses the partition of a record among those that its topic
+// has, counted from 0; [AnyPartition] leaves it to the default partitioner. It
+// may be called from several goroutines, and more than once for a record.
+type StreamPartitioner[K, V any] func(topic string, r Record[K, V], partitions int) int32
+
+// AnyPartition leaves the partition of a record to the default partitioner.
+const AnyPartition = taskmgr.AnyPartition
+
+// TopicNameExtractor chooses the topic of a record (KIP-303), which must exist.
+type TopicNameExtractor[K, V any] func(r Record[K, V], from RecordContext) string
+
+// RecordContext says which record of a source topic is being processed. Where
+// none is, the topic is empty, and partition and offset are -1.
+type RecordContext struct {
+	Topic     string
+	Partition int32
+	Offset    int64
+}
+
+func recordContext(ctx *taskmgr.Context) RecordContext {
+	if r := ctx.Record(); r != nil {
+		return RecordContext{r.Topic, r.Partition, r.Offset}
+	}
+	return RecordContext{Partition: -1, Offset: -1}
+}
+
+// AddSink adds a sink below parents that writes to topic. The serdes may be left
+// out where [serde.For] knows one.
+func AddSink[K, V any](t *Topology, name, topic string, p Produced[K, V], parents ...string) {
+	if topic == "" {
+		t.errorf("sink %q: no topic to write to", name)
+	}
+	addSink(t, &node{name: name, topic: topic}, nil, p, parents)
+}
+
+// AddDynamicSink adds a sink like [AddSink] that chooses the topic of each record.
+func AddDynamicSink[K, V any](t *Topology, name string, topic TopicNameExtractor[K, V], p Produced[K, V], parents ...string) {
+	addSink(t, &node{name: name}, topic, p, parents)
+}
+
+func addSink[K, V any](t *Topology, n *node, extract TopicNameExtractor[K, V], p Produced[K, V], parents []string) {
+	keys, values := serdeOr(p.Key), serdeOr(p.Value)
+	t.needSerdes(n.name, "Produced", keys, values)
+	n.kind, n.in = sinkKind, reflect.TypeFor[Record[K, V]]()
+	n.make = func(ctx *taskContext) (running, error) {
+		return &sinkNode[K, V]{
+			keys: keys, values: values, topic: ctx.topicName(n.topic), extract: extract,
+			partitioner: p.Partitioner, task: ctx.Context,
+		}, nil
+	}
+	t.add(n, parents...)
+}
+
+// sinkNode writes records to a topic.
+type sinkNode[K, V any] struct {
+	keys        serde.Serde[K]
+	values      serde.Serde[V]
+	topic       string // in the cluster
+	extract     TopicNameExtractor[K, V]
+	partitioner StreamPartitioner[K, V]
+	task        *taskmgr.Context
+	panicked    atomic.Pointer[error] // the partitioner, on another goroutine
+}
+
+func (n *sinkNode[K, V]) receive(r Record[K, V]) error {
+	topic := n.topic
+	if n.extract != nil {
+		if topic = n.extract(r, recordContext(n.task)); topic == "" {
+			return fmt.Errorf("the topic name extractor chose no topic")
+		}
+	}
+	out := n.task.Out
+	var key, value []byte
+	if !r.KeyNull {
+		b, err := n.keys.Append(out.Grab(), r.Key)
+		if err != nil {
+			return fmt.Errorf("serialize the key for topic %q: %w", topic, err)
+		}
+		if b != nil {
+			key = out.Keep(b)
+		}
+	}
+	if !r.ValueNull {
+		b, err := n.values.Append(out.Grab(), r.Value)
+		if err != nil {
+			return fmt.Errorf("serialize the value for topic %q: %w", topic, err)
+		}
+		if b != nil {
+			value = out.Keep(b)
+		}
+	}
+	if n.partitioner == nil {
+		return out.Send(topic, AnyPartition, key, value, r.Timestamp, r.Headers)
+	}
+	if err := n.panicked.Load(); err != nil {
+		return *err
+	}
+	choose := func(partitions int) (partition int32) {
+		defer func() {
+			if p := recover(); p != nil {
+				err := fmt.Errorf("the partitioner for topic %q panicked: %v", topic, p)
+				n.panicked.Store(&err)
+				partition = noPartition
+			}
+		}()
+		return n.partitioner(topic, r, partitions)
+	}
+	return out.SendPartitioned(topic, choose, key, value, r.Timestamp, r.Headers)
+}
+
+// noPartition is one that no topic has, so that the record fails.
+const noPartition = -2
+
+func (n *sinkNode[K, V]) connect(name string, _ running) error {
+	return fmt.Errorf("streams: a sink has no children, and so not %q", name)
+}
+func (n *sinkNode[K, V]) open() error  { return nil }
+func (n *sinkNode[K, V]) close() error { return nil }

@@ -1,0 +1,132 @@
+package streams
+
+// Filter is the table of the entries for which keep returns true.
+func (t *KTable[K, V]) Filter(keep func(K, V) bool, options ...Materialized[K, V]) *KTable[K, V] {
+	m := only(t.b, "Filter", options)
+	m.Value = firstOf(m.Value, t.values)
+	kind := &derivedTable[K, V, V]{parent: t, dropNothing: true, compute: func(k K, v V) nullable[V] { return nullable[V]{v, keep(k, v)} }}
+	kind.old = t.kind.sendOld(false)
+	return derive(t, tableFilterPrefix, m, kind)
+}
+
+// FilterNot is the table of the entries for which drop returns false.
+func (t *KTable[K, V]) FilterNot(drop func(K, V) bool, options ...Materialized[K, V]) *KTable[K, V] {
+	return t.Filter(func(k K, v V) bool { return !drop(k, v) }, options...)
+}
+
+// TableMapValues is the table of what f returns for each value. Nil is null: the
+// key is not in the table.
+func TableMapValues[K, V, VOut any](t *KTable[K, V], f func(V) VOut, options ...Materialized[K, VOut]) *KTable[K, VOut] {
+	return TableMapValuesWithKey(t, func(_ K, v V) VOut { return f(v) }, options...)
+}
+
+// TableMapValuesWithKey is [TableMapValues] with a function that sees the key,
+// which it must not change.
+func TableMapValuesWithKey[K, V, VOut any](t *KTable[K, V], f func(K, V) VOut, options ...Materialized[K, VOut]) *KTable[K, VOut] {
+	m := only(t.b, "TableMapValues", options)
+	known := nullableOf[VOut]()
+	return derive(t, tableMapValuesPrefix, m, &derivedTable[K, V, VOut]{
+		parent: t, compute: func(k K, v V) nullable[VOut] { return known(f(k, v)) },
+	})
+}
+
+func derive[K, V, VOut any](t *KTable[K, V], prefix string, m Materialized[K, VOut], kind *derivedTable[K, V, VOut]) *KTable[K, VOut] {
+	b := t.b
+	if m.given() && m.Name == "" {
+		b.generateStore(prefix) // as in Java, which does not use it
+	}
+	m.Key, m.Value = firstOf(m.Key, t.keys), serdeOr(m.Value)
+	kind.store = m.Name
+	name := b.name(m.Processor, prefix)
+	n := tableOperator[K, V, K, change[VOut]](t, name, nil)
+	n.write = func(n *planNode, topology *Topology) {
+		old := kind.old
+		addNode[K, change[V], K, change[VOut]](topology, name, n.parentNames(), func(ctx *taskContext) (running, error) {
+			return newDerivedNode(ctx, kind, old)
+		})
+		if m.Name != "" {
+			topology.AddStateStore(m.store(), name)
+		}
+	}
+	return &KTable[K, VOut]{b: b, node: n, sources: t.sources, keys: m.Key, values: m.Value, kind: kind}
+}
+
+// derivedTable is the tableKind of a table that is computed from another one, value
+// by value. It has a store only if it was named.
+type derivedTable[K, V, VOut any] struct {
+	parent      *KTable[K, V]
+	compute     func(K, V) nullable[VOut]
+	store       string // empty: none
+	old         bool   // changes carry old values
+	dropNothing bool   // changes from nothing to nothing are not sent on, where that is known
+}
+
+func (k *derivedTable[K, V, VOut]) sendOld(force bool) bool {
+	if k.store != "" || k.parent.kind.sendOld(force) {
+		k.old = true
+	}
+	return k.old
+}
+
+func (k *derivedTable[K, V, VOut]) view() view[K, VOut] {
+	if k.store != "" {
+		return storeView[K, VOut](k.store)
+	}
+	of := k.parent.kind.view()
+	return view[K, VOut]{stores: of.stores, open: func(ctx *taskContext) (getter[K, VOut], error) {
+		get, err := of.open(ctx)
+		return func(key K) (out VOut, timestamp int64, ok bool, err error) {
+			v, timestamp, ok, err := get(key)
+			if !ok || err != nil {
+				return out, 0, false, err
+			}
+			computed := k.compute(key, v)
+			return computed.v, timestamp, computed.ok, nil
+		}, err
+	}}
+}
+
+func (k *derivedTable[K, V, VOut]) computeNullable(key K, v nullable[V]) (out nullable[VOut]) {
+	if v.ok {
+		out = k.compute(key, v.v)
+	}
+	return out
+}
+
+func newDerivedNode[K, V, VOut any](ctx *taskContext, kind *derivedTable[K, V, VOut], old bool) (_ running, err error) {
+	n := &derivedNode[K, V, VOut]{derivedTable: kind, sendsOld: old}
+	if kind.store != "" {
+		n.kept, err = openTable[K, VOut](ctx, kind.store)
+	}
+	return n, err
+}
+
+type derivedNode[K, V, VOut any] struct {
+	emitter[K, change[VOut]]
+	*derivedTable[K, V, VOut]
+	kept     tableStore[K, VOut]
+	sendsOld bool
+}
+
+func (n *derivedNode[K, V, VOut]) receive(r Record[K, change[V]]) error {
+	c := change[VOut]{new: n.computeNullable(r.Key, r.Value.new)}
+	if n.sendsOld {
+		if n.store == "" {
+			c.old = n.computeNullable(r.Key, r.Value.old)
+		} else {
+			var err error
+			if c.old, _, err = n.kept.get(r.Key); err != nil {
+				return err
+			}
+		}
+		if n.dropNothing && !c.old.ok && !c.new.ok {
+			return nil
+		}
+	}
+	if n.store != "" {
+		if err := n.kept.put(r.Key, c.new, r.Timestamp); err != nil {
+			return err
+		}
+	}
+	return n.forward(withValue(r, c))
+}

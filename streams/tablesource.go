@@ -1,0 +1,137 @@
+package streams
+
+// TableOption is an option of [Table]: a [Consumed] or a [Materialized].
+type TableOption[K, V any] interface {
+	setTable(*Consumed[K, V], *Materialized[K, V])
+}
+
+func (c Consumed[K, V]) setTable(to *Consumed[K, V], _ *Materialized[K, V])     { *to = c }
+func (m Materialized[K, V]) setTable(_ *Consumed[K, V], to *Materialized[K, V]) { *to = m }
+
+// Table is the table of a topic: the latest value of each key, where null deletes.
+// It has a store if it is named with [Materialized], or if what becomes of it
+// can't do without.
+func Table[K, V any](b *Builder, topic string, options ...TableOption[K, V]) *KTable[K, V] {
+	var c Consumed[K, V]
+	var m Materialized[K, V]
+	for _, o := range options {
+		o.setTable(&c, &m)
+	}
+	if m.Processor != "" {
+		b.errorf("Table: name the table of topic %q with Consumed, not with Processor of Materialized", topic)
+	}
+	kind := &storedTable[K, V]{kept: m.Name != ""}
+	m.storeName(&b.plan, topic+"-")
+	source, name := b.suffixed(c.Name, "-source", sourcePrefix), b.name(c.Name, tableSourcePrefix)
+	c.Key, c.Value = serdeOr(c.Key), serdeOr(c.Value)
+	m.Key, m.Value = firstOf(m.Key, c.Key), firstOf(m.Value, c.Value)
+	kind.Materialized = m
+
+	n := b.add(name, func(n *planNode, t *Topology) {
+		AddSource(t, source, c, topic)
+		kind.write(t, name, []string{source}, func(s *StateStore) {
+			if n.table.isChangelog {
+				s.sourceTopic = topic
+			}
+		})
+	})
+	n.table = &tableSourcePlan{}
+	return &KTable[K, V]{b: b, node: n, sources: []string{source}, keys: c.Key, values: c.Value, kind: kind}
+}
+
+// tableSourcePlan is a planned source of a table.
+type tableSourcePlan struct {
+	isChangelog bool // its topic serves as the changelog of its store
+}
+
+// ToTable is the table that the stream describes: the latest value of each key,
+// where null deletes. Where the keys may have changed, it is made behind a
+// repartition topic. It has a store if it is named with [Materialized], or if what
+// becomes of it can't do without.
+func (s *KStream[K, V]) ToTable(options ...Materialized[K, V]) *KTable[K, V] {
+	m := only(s.b, "ToTable", options)
+	name := s.b.name(m.Processor, toTablePrefix)
+	kind := &storedTable[K, V]{kept: m.Name != ""}
+	m.storeName(&s.b.plan, toTablePrefix)
+	m.Key, m.Value = firstOf(m.Key, s.keys), firstOf(m.Value, s.values)
+	kind.Materialized = m
+
+	if s.rekeyed {
+		r := Repartitioned[K, V]{Name: name, Key: m.Key, Value: m.Value}
+		n := planRepartition(&s.b.plan, r, m.Processor != "")
+		n.repartition.optimizable = true
+		s.b.insert(n, s.node)
+		s = s.behind(n, r)
+	}
+	n := s.b.add(name, func(n *planNode, t *Topology) { kind.write(t, name, n.parentNames(), nil) }, s.node)
+	return &KTable[K, V]{b: s.b, node: n, sources: s.sources, keys: m.Key, values: m.Value, kind: kind}
+}
+
+// storedTable is the tableKind of a table that can have a store of its own.
+type storedTable[K, V any] struct {
+	Materialized[K, V]
+	kept bool // there is a store
+	old  bool // changes carry old values
+}
+
+func (k *storedTable[K, V]) sendOld(force bool) bool {
+	if !force && !k.kept {
+		return false
+	}
+	k.kept, k.old = true, true
+	return true
+}
+
+func (k *storedTable[K, V]) view() view[K, V] {
+	k.kept = true
+	return storeView[K, V](k.Name)
+}
+
+// write writes the table's node and store.
+func (k *storedTable[K, V]) write(t *Topology, name string, parents []string, adjust func(*StateStore)) {
+	kept, old := k.kept, k.old
+	addNode[K, V, K, change[V]](t, name, parents, func(ctx *taskContext) (running, error) {
+		n := &tableSourceNode[K, V]{kept: kept, old: old}
+		if !kept {
+			return n, nil
+		}
+		var err error
+		n.store, err = openTable[K, V](ctx, k.Name)
+		return n, err
+	})
+	if kept {
+		s := k.store()
+		if adjust != nil {
+			adjust(&s)
+		}
+		t.AddStateStore(s, name)
+	}
+}
+
+// tableSourceNode turns a stream into the changes of a table. As in Java, a record
+// that is older than the one before it counts nevertheless.
+type tableSourceNode[K, V any] struct {
+	emitter[K, change[V]]
+	store tableStore[K, V]
+	kept  bool
+	old   bool
+}
+
+func (n *tableSourceNode[K, V]) receive(r Record[K, V]) error {
+	if r.KeyNull {
+		return nil
+	}
+	c := change[V]{new: nullable[V]{r.Value, !r.ValueNull}}
+	if n.kept {
+		if n.old {
+			var err error
+			if c.old, _, err = n.store.get(r.Key); err != nil {
+				return err
+			}
+		}
+		if err := n.store.put(r.Key, c.new, r.Timestamp); err != nil {
+			return err
+		}
+	}
+	return n.forward(withValue(r, c))
+}

@@ -1,0 +1,147 @@
+package streams
+
+import "fmt"
+
+// TableTransformer computes the values of a table from those of another one, with
+// the key and with state stores at hand. There is one instance for each task and
+// for each use of the table's values, which one goroutine uses.
+type TableTransformer[K, V, VOut any] interface {
+	// Init is called once, before the first value; stores are restored.
+	Init(ctx *TaskContext) error
+
+	// Transform returns what the key's value becomes; exists is false where the
+	// key is not in the table, or no longer. ok is false where it then isn't in
+	// the new one. It may be called more than once for a value.
+	Transform(key K, value V, exists bool) (out VOut, ok bool, err error)
+
+	// Close is called once, when the task ends or moves to another member.
+	Close() error
+}
+
+// TableTransformed says how a transformer is put into the DSL.
+type TableTransformed[K, V any] struct {
+	// Materialized names the operator and says how the new table is kept.
+	Materialized Materialized[K, V]
+
+	// Stores are the names of stores that the transformer uses and that
+	// [Builder.AddStateStore] has added.
+	Stores []string
+}
+
+// TableTransformValues is the table of what a transformer makes of each value
+// (KIP-292).
+func TableTransformValues[K, V, VOut any](t *KTable[K, V], newTransformer func() TableTransformer[K, V, VOut], options ...TableTransformed[K, VOut]) *KTable[K, VOut] {
+	o := only(t.b, "TableTransformValues", options)
+	m := o.Materialized
+	m.Key, m.Value = firstOf(m.Key, t.keys), serdeOr(m.Value)
+	name := t.b.name(m.Processor, tableTransformValuesPrefix)
+	kind := &transformedTable[K, V, VOut]{parent: t, newTransformer: newTransformer, store: m.Name, name: name, stores: o.Stores}
+	n := t.b.add(name, func(n *planNode, topology *Topology) {
+		kind.write(topology, name, n.parentNames())
+		topology.ConnectProcessorAndStateStores(name, o.Stores...)
+		if m.Name != "" {
+			topology.AddStateStore(m.store(), name)
+		}
+	}, t.node)
+	return &KTable[K, VOut]{b: t.b, node: n, sources: t.sources, keys: m.Key, values: m.Value, kind: kind}
+}
+
+// transformedTable is the tableKind of a table that a transformer computes. It has
+// a store only if it was named.
+type transformedTable[K, V, VOut any] struct {
+	parent         *KTable[K, V]
+	newTransformer func() TableTransformer[K, V, VOut]
+	store          string // empty: none
+	old            bool   // changes carry old values
+	name           string
+	stores         []string // that the transformer uses
+}
+
+func (k *transformedTable[K, V, VOut]) sendOld(force bool) bool {
+	if k.store != "" || k.parent.kind.sendOld(force) {
+		k.old = true
+	}
+	return k.old
+}
+
+func (k *transformedTable[K, V, VOut]) view() view[K, VOut] {
+	if k.store != "" {
+		return storeView[K, VOut](k.store)
+	}
+	of := k.parent.kind.view()
+	return view[K, VOut]{stores: of.stores, open: func(ctx *taskContext) (getter[K, VOut], error) {
+		get, err := of.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		transformer := k.newTransformer()
+		if err := transformer.Init(&TaskContext{ctx.Context, k.name, k.stores}); err != nil {
+			return nil, fmt.Errorf("%s: %w", k.name, err)
+		}
+		ctx.onClose = append(ctx.onClose, transformer.Close)
+		return func(key K) (out VOut, timestamp int64, ok bool, err error) {
+			v, timestamp, exists, err := get(key)
+			if err != nil {
+				return out, 0, false, err
+			}
+			if !exists {
+				timestamp = -1
+			}
+			out, ok, err = transformer.Transform(key, v, exists)
+			return out, timestamp, ok, err
+		}, nil
+	}}
+}
+
+func (k *transformedTable[K, V, VOut]) write(t *Topology, name string, parents []string) {
+	old := k.old
+	node := addNode[K, change[V], K, change[VOut]](t, name, parents, nil)
+	node.make = func(ctx *taskContext) (_ running, err error) {
+		n := &transformedNode[K, V, VOut]{
+			transformer: k.newTransformer(), ctx: &TaskContext{ctx.Context, name, node.stores}, keeps: k.store != "", old: old,
+		}
+		if n.keeps {
+			n.kept, err = openTable[K, VOut](ctx, k.store)
+		}
+		return n, err
+	}
+}
+
+type transformedNode[K, V, VOut any] struct {
+	emitter[K, change[VOut]]
+	transformer TableTransformer[K, V, VOut]
+	ctx         *TaskContext
+	kept        tableStore[K, VOut]
+	keeps       bool
+	old         bool
+}
+
+func (n *transformedNode[K, V, VOut]) open() error  { return n.transformer.Init(n.ctx) }
+func (n *transformedNode[K, V, VOut]) close() error { return n.transformer.Close() }
+
+func (n *transformedNode[K, V, VOut]) receive(r Record[K, change[V]]) (err error) {
+	var c change[VOut]
+	if c.new, err = n.transform(r.Key, r.Value.new); err != nil {
+		return err
+	}
+	switch {
+	case n.old && n.keeps:
+		c.old, _, err = n.kept.get(r.Key)
+	case n.old:
+		c.old, err = n.transform(r.Key, r.Value.old)
+	}
+	if err != nil {
+		return err
+	}
+	if n.keeps {
+		if err := n.kept.put(r.Key, c.new, r.Timestamp); err != nil {
+			return err
+		}
+	}
+	return n.forward(withValue(r, c))
+}
+
+func (n *transformedNode[K, V, VOut]) transform(k K, v nullable[V]) (out nullable[VOut], err error) {
+	out.v, out.ok, err = n.transformer.Transform(k, v.v, v.ok)
+	return out, err
+}
