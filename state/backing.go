@@ -249,8 +249,14 @@ func (b *backing) scan(from, to []byte, order Order) Iterator {
 }
 
 func (b *backing) fail(op string, err error) error {
-	var known *Error
-	if err == nil || errors.As(err, &known) && known.Store == b.name {
+	if err == nil {
+		return nil
+	}
+	return b.wrap(op, err) // apart, since it allocates
+}
+
+func (b *backing) wrap(op string, err error) error {
+	if known := (*Error)(nil); errors.As(err, &known) && known.Store == b.name {
 		return err
 	}
 	return &Error{Store: b.name, Op: op, Err: err}

@@ -3,6 +3,7 @@ package state
 // walk is what the iterators of typed stores have in common.
 type walk struct {
 	b    *backing
+	in   Engine   // that it walks over
 	it   Iterator // nil: closed
 	op   string
 	err  error
@@ -14,12 +15,16 @@ func (b *backing) walk(op string, it Iterator, err error) walk {
 		return walk{b: b, op: op, err: err, done: true}
 	}
 	b.iterators++
-	return walk{b: b, op: op, it: it}
+	return walk{b: b, in: b.engine, op: op, it: it}
 }
 
 // next moves to the next entry and lets it be decoded.
 func (w *walk) next(decode func(key, value []byte) error) bool {
 	if w.done || w.it == nil {
+		return false
+	}
+	if w.b.engine != w.in {
+		w.err, w.done = ErrClosed, true
 		return false
 	}
 	if !w.it.Next() {
@@ -43,7 +48,7 @@ func (w *walk) Close() error {
 	}
 	it := w.it
 	w.it, w.done = nil, true
-	if w.b.iterators > 0 { // else the store was closed before
+	if w.b.engine == w.in {
 		w.b.iterators--
 	}
 	return w.b.fail(w.op, it.Close())
