@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/odradek-go/odradek/taskmgr"
@@ -49,8 +50,16 @@ func (t *Topology) compile(applicationID string, replicationFactor int16) (*comp
 				return newGraph(sub.nodes, &taskContext{Context: ctx, topicName: topicName})
 			},
 		}
-		for _, topic := range sub.sourceTopics() {
-			spec.SourceTopics = append(spec.SourceTopics, topicName(topic))
+		for _, n := range sub.nodes {
+			for _, topic := range n.topics {
+				spec.SourceTopics = append(spec.SourceTopics, topicName(topic))
+				if n.reset != nil {
+					if spec.Reset == nil {
+						spec.Reset = make(map[string]kgo.Offset)
+					}
+					spec.Reset[topicName(topic)] = n.reset.offset()
+				}
+			}
 		}
 		wire := kmsg.NewStreamsGroupHeartbeatRequestTopologySubtopology()
 		wire.SubtopologyID = id

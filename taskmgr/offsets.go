@@ -114,7 +114,10 @@ func commitOffsets(ctx context.Context, client *kgo.Client, who identity, topics
 // input; next is −1 where nothing was committed. It makes one attempt.
 func fetchOffsets(ctx context.Context, client *kgo.Client, who identity, topics topics, inputs []*input) error {
 	group := kmsg.NewOffsetFetchRequestGroup()
-	group.Group, group.MemberID, group.MemberEpoch = who.group, &who.member, who.epoch
+	group.Group, group.MemberEpoch = who.group, who.epoch
+	if who.member != "" {
+		group.MemberID = &who.member
+	}
 	index := make(map[string]int)
 	for _, in := range inputs {
 		in.next, in.leaderEpoch, in.time = -1, -1, -1

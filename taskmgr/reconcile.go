@@ -174,10 +174,14 @@ func (t *Thread) startRestored(ctx context.Context) error {
 			t.inputs[in.topic] = make(map[int32]*input)
 		}
 		t.inputs[in.topic][in.partition] = in
-		consume[in.topic][in.partition] = t.cfg.Reset
-		if in.next >= 0 {
-			consume[in.topic][in.partition] = kgo.NewOffset().At(in.next).WithEpoch(in.leaderEpoch)
+		from, ok := in.task.spec.Reset[in.topic]
+		switch {
+		case in.next >= 0:
+			from = kgo.NewOffset().At(in.next).WithEpoch(in.leaderEpoch)
+		case !ok:
+			from = t.cfg.Reset
 		}
+		consume[in.topic][in.partition] = from
 	}
 	for _, task := range tasks {
 		if err := t.guard(func() error { return task.start(of[task]) }); err != nil {

@@ -35,8 +35,16 @@ func (r *restoration) complete() bool { return r.store.position >= r.target }
 // restore writes records of the changelog to the store.
 func (r *restoration) restore(records []*kgo.Record) error {
 	for _, rec := range records {
+		if r.store.source && rec.Offset >= r.target {
+			r.store.position = r.target // what follows is yet to be processed
+			return nil
+		}
 		if !rec.Attrs.IsControl() {
 			if rec.Key == nil {
+				if r.store.source {
+					r.store.position = rec.Offset + 1
+					continue // as when it was processed
+				}
 				return fmt.Errorf("offset %d has a record without a key, which no store writes: does something else produce to the topic?", rec.Offset)
 			}
 			if err := r.store.Restore(rec.Key, rec.Value, rec.Timestamp.UnixMilli()); err != nil {
@@ -65,14 +73,15 @@ func (u *updater) begin(ctx context.Context) {
 		}
 	}
 	starts, ends, err := u.list(ctx, names)
-	if err != nil && ctx.Err() != nil {
+	limits, limitsErr := u.limits(ctx)
+	if err = errors.Join(err, limitsErr); err != nil && ctx.Err() != nil {
 		return
 	}
 	tasks := u.pending
 	u.pending, u.shuffled = nil, true
 	consume := make(map[string]map[int32]kgo.Offset)
 	for _, of := range tasks {
-		if err := errors.Join(err, u.beginTask(of, starts, ends, consume)); err != nil {
+		if err := errors.Join(err, u.beginTask(of, starts, ends, limits, consume)); err != nil {
 			u.fail(of, err)
 		}
 	}
@@ -84,9 +93,9 @@ func (u *updater) begin(ctx context.Context) {
 	}
 }
 
-func (u *updater) beginTask(of *updating, starts, ends kadm.ListedOffsets, consume map[string]map[int32]kgo.Offset) error {
+func (u *updater) beginTask(of *updating, starts, ends kadm.ListedOffsets, limits map[changelogKey]int64, consume map[string]map[int32]kgo.Offset) error {
 	for _, s := range of.task.stores {
-		if s.log == nil {
+		if s.log == nil || s.source && !of.run {
 			continue
 		}
 		topic, partition := s.log.Topic, s.log.Partition
@@ -95,12 +104,16 @@ func (u *updater) beginTask(of *updating, starts, ends kadm.ListedOffsets, consu
 		if !ok1 || !ok2 {
 			return fmt.Errorf("the changelog %s has no partition %d: was it recreated with fewer? Reset the application", topic, partition)
 		}
+		target := end.Offset
+		if s.source {
+			target = min(target, max(start.Offset, limits[changelogKey{topic, partition}]))
+		}
 		r := u.changelogs[changelogKey{topic, partition}]
 		if r == nil {
 			r = &restoration{of: of, store: s}
 			of.changelogs = append(of.changelogs, r)
 			u.changelogs[r.key()] = r
-			if s.position < start.Offset || s.position > end.Offset {
+			if s.position < start.Offset || s.position > target {
 				// It is empty, or holds what the changelog no longer vouches for.
 				if err := u.wipe(r, start.Offset); err != nil {
 					return err
@@ -111,7 +124,7 @@ func (u *updater) beginTask(of *updating, starts, ends kadm.ListedOffsets, consu
 			}
 			consume[topic][partition] = kgo.NewOffset().At(s.position)
 		}
-		r.target, r.end = end.Offset, max(r.end, end.Offset)
+		r.target, r.end = target, max(r.end, end.Offset)
 		r.records, r.began = 0, time.Now()
 	}
 	return nil
@@ -128,6 +141,46 @@ func (u *updater) wipe(r *restoration, start int64) error {
 	}
 	r.store.position = start
 	return nil
+}
+
+// limits are the committed offsets of the source topics that serve as changelogs of
+// pending tasks that are to run. What follows them is yet to be processed, and must
+// not be in the stores. It is −1 where nothing was committed.
+func (u *updater) limits(ctx context.Context) (map[changelogKey]int64, error) {
+	var names []string
+	var inputs []*input
+	for _, of := range u.pending {
+		for _, s := range of.task.stores {
+			if s.source && of.run {
+				inputs = append(inputs, &input{topic: s.log.Topic, partition: s.log.Partition})
+				if !slices.Contains(names, s.log.Topic) {
+					names = append(names, s.log.Topic)
+				}
+			}
+		}
+	}
+	if len(inputs) == 0 {
+		return nil, nil
+	}
+	err := backoff.Retry(func() error {
+		topics, err := fetchTopics(ctx, u.client, names)
+		if err == nil {
+			// As nobody in particular: the last owner has committed and is gone.
+			err = fetchOffsets(ctx, u.client, identity{group: u.group, epoch: -1}, topics, inputs)
+		}
+		if err != nil && !retriable(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, retries(ctx, listTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("fetch the committed offsets of %v, to restore stores up to them: %w", names, err)
+	}
+	limits := make(map[changelogKey]int64, len(inputs))
+	for _, in := range inputs {
+		limits[changelogKey{in.topic, in.partition}] = in.next
+	}
+	return limits, nil
 }
 
 // listTimeout bounds how long a changelog that the coordinator says exists may

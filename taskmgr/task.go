@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -44,8 +45,9 @@ type task struct {
 // taskStore is one state store of a task.
 type taskStore struct {
 	state.Store
-	log *Changelog // nil: not logged
-	out Collector
+	log    *Changelog // nil: not logged
+	source bool       // log is a source topic, which is not written to
+	out    Collector
 
 	// position is the offset of the changelog up to which the store has what is
 	// in it, while the store is with the updater.
@@ -58,7 +60,7 @@ const beginning = -1
 func (s *taskStore) open() error {
 	s.position = beginning
 	var ctx state.OpenContext
-	if s.log != nil {
+	if s.log != nil && !s.source {
 		ctx.Changelog = changelog{s.out, s.log}
 	}
 	return s.Open(ctx)
@@ -77,7 +79,7 @@ func newTask(id membership.TaskID, spec Subtopology, out Collector, in taskState
 	}()
 	var stores []state.Store
 	for _, spec := range spec.Stores {
-		s := &taskStore{Store: spec.New(), out: out}
+		s := &taskStore{Store: spec.New(), source: spec.ChangelogIsSource, out: out}
 		if spec.Changelog != "" {
 			s.log = &Changelog{Topic: spec.Changelog, Partition: id.Partition, Context: context.Background()}
 		}
@@ -101,13 +103,31 @@ func (t *task) demote() error {
 	if t.graph != nil {
 		err = t.graph.Close()
 	}
-	t.graph, t.inputs, t.state = nil, nil, standby
 	for _, s := range t.stores {
-		if s.log != nil {
+		switch {
+		case s.source:
+			s.position = t.processed(s.log.Topic)
+		case s.log != nil:
 			s.position = max(s.position, s.log.written.Load())
 		}
 	}
+	t.graph, t.inputs, t.state = nil, nil, standby
 	return t.fail(err)
+}
+
+// logged says whether there is a store with a changelog.
+func (t *task) logged() bool {
+	return slices.ContainsFunc(t.stores, func(s *taskStore) bool { return s.log != nil })
+}
+
+// processed is the offset up to which the task has processed a source topic.
+func (t *task) processed(topic string) int64 {
+	for _, in := range t.inputs {
+		if in.topic == topic && in.next >= 0 {
+			return in.next
+		}
+	}
+	return beginning
 }
 
 // input is one partition of a source topic: what is known of it and what is to

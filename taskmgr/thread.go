@@ -108,7 +108,7 @@ func NewThread(cfg Config) (*Thread, error) {
 	)...); err != nil {
 		return nil, err
 	}
-	if t.updater, err = newUpdater(append(opts, kgo.ClientID(cfg.ClientID+"-restore")), t.log, t.mail.restored, t.tellPositions); err != nil {
+	if t.updater, err = newUpdater(cfg.Member.Group, append(opts, kgo.ClientID(cfg.ClientID+"-restore")), t.log, t.mail.restored, t.tellPositions); err != nil {
 		t.client.Close()
 		return nil, err
 	}

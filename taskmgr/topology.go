@@ -17,6 +17,10 @@ type Subtopology struct {
 	// their names in the cluster.
 	SourceTopics []string
 
+	// Reset is where partitions of a source topic without a committed offset
+	// begin, for topics that don't begin where the thread's others do.
+	Reset map[string]kgo.Offset
+
 	// Stores are its state stores.
 	Stores []StoreSpec
 

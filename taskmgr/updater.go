@@ -24,6 +24,7 @@ import (
 // done was called for it or cancel has returned.
 type updater struct {
 	client *kgo.Client
+	group  string // the application's
 	log    *slog.Logger
 
 	// done is called from the updater's goroutine when the stores of a task that
@@ -74,7 +75,7 @@ const reportEvery = 100 * time.Millisecond
 // when run ends. It fetches only what it is told to, starts nowhere by itself
 // (an offset that is out of range must surface), and sees transaction markers,
 // since a changelog may end with one.
-func newUpdater(opts []kgo.Opt, log *slog.Logger, done func(*task, error), report func(offsets, ends map[membership.TaskID]int64)) (*updater, error) {
+func newUpdater(group string, opts []kgo.Opt, log *slog.Logger, done func(*task, error), report func(offsets, ends map[membership.TaskID]int64)) (*updater, error) {
 	client, err := kgo.NewClient(append(slices.Clone(opts),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.KeepControlRecords(),
@@ -84,6 +85,7 @@ func newUpdater(opts []kgo.Opt, log *slog.Logger, done func(*task, error), repor
 	}
 	return &updater{
 		client:     client,
+		group:      group,
 		log:        log,
 		done:       done,
 		report:     report,
@@ -268,7 +270,7 @@ func (u *updater) tellPositions(urgent bool) {
 	u.reported = now
 	offsets, ends := make(map[membership.TaskID]int64, len(u.tasks)), make(map[membership.TaskID]int64, len(u.tasks))
 	for id, of := range u.tasks {
-		if len(of.changelogs) == 0 {
+		if len(of.changelogs) == 0 && !of.task.logged() {
 			continue
 		}
 		var next, end int64

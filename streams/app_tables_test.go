@@ -1,0 +1,184 @@
+package streams_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/odradek-go/odradek/streams"
+)
+
+// TestTableRestoredFromItsTopic: a table whose topic serves as its changelog is
+// after a restart what it was, no less and no more: what came to the topic
+// meanwhile is yet to be processed. Nothing is written to the topic.
+func TestTableRestoredFromItsTopic(t *testing.T) {
+	simulate(t, func(t *testing.T, w *world) {
+		perValue := func() func() error {
+			b := streams.NewBuilder()
+			table := streams.Table[string, string](b, "in")
+			streams.TableGroupBy(table, func(k, v string) (string, string) { return v, k }).Count().ToStream().To("out")
+			stop := w.start(t, b.Build(streams.TopologyConfig{Optimization: streams.OptimizeAll}))
+			time.Sleep(10 * time.Second)
+			return stop
+		}
+		put := func(key, value string) {
+			r := &kgo.Record{Topic: "in", Key: []byte(key), Value: []byte(value)}
+			if err := w.client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end := func(stop func() error) {
+			t.Helper()
+			time.Sleep(5 * time.Second)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+
+		stop := perValue()
+		put("a", "X")
+		put("b", "X")
+		end(stop)
+		put("a", "Y")
+		put("a", "Z")
+		stop = perValue()
+		put("b", "Z")
+		end(stop)
+
+		counts := make(map[string]int64)
+		for _, r := range w.consume(t, "out") {
+			counts[string(r.Key)] = int64(binary.BigEndian.Uint64(r.Value))
+		}
+		if got := fmt.Sprint(counts); got != "map[X:0 Y:0 Z:2]" {
+			t.Errorf("the counts are %s", got)
+		}
+		if in := w.consume(t, "in"); len(in) != 5 {
+			t.Errorf("%d records in the table's topic, want the 5 that were put there", len(in))
+		}
+	})
+}
+
+// TestOffsetResetOfSource: a source can begin elsewhere than the others.
+func TestOffsetResetOfSource(t *testing.T) {
+	simulate(t, func(t *testing.T, w *world) {
+		w.produce(t, "before")
+		b := streams.NewBuilder()
+		streams.Stream(b, "in", streams.Consumed[string, string]{OffsetReset: new(streams.ResetLatest)}).To("out")
+		stop := w.start(t, b.Build())
+		time.Sleep(10 * time.Second)
+		w.produce(t, "after")
+		time.Sleep(5 * time.Second)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if out := w.consume(t, "out"); len(out) != 1 || string(out[0].Value) != "after" {
+			t.Errorf("the output is %v", out)
+		}
+	})
+}
+
+// TestPartitioner: a sink's partitioner sees the topic's partitions and chooses; it
+// can leave it to the default one; and what it does wrong is an error.
+func TestPartitioner(t *testing.T) {
+	run := func(t *testing.T, w *world, partitioner streams.StreamPartitioner[string, string]) error {
+		b := streams.NewBuilder()
+		streams.Stream[string, string](b, "out").To("in", streams.Produced[string, string]{Partitioner: partitioner})
+		stop := w.start(t, b.Build())
+		time.Sleep(10 * time.Second)
+		for _, key := range []string{"a", "b", "c", "d"} {
+			r := &kgo.Record{Topic: "out", Key: []byte(key), Value: []byte(key)}
+			if err := w.client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		return stop()
+	}
+	t.Run("chooses", func(t *testing.T) {
+		simulate(t, func(t *testing.T, w *world) {
+			if err := run(t, w, func(topic string, _ streams.Record[string, string], partitions int) int32 {
+				if topic != "in" || partitions != 2 {
+					t.Errorf("asked for %d partitions of %q", partitions, topic)
+				}
+				return 1
+			}); err != nil {
+				t.Error(err)
+			}
+			for _, r := range w.consume(t, "in") {
+				if r.Partition != 1 {
+					t.Errorf("%q is in partition %d", r.Key, r.Partition)
+				}
+			}
+		})
+	})
+	t.Run("default", func(t *testing.T) {
+		simulate(t, func(t *testing.T, w *world) {
+			if err := run(t, w, func(string, streams.Record[string, string], int) int32 { return streams.AnyPartition }); err != nil {
+				t.Error(err)
+			}
+			var partitions []int32
+			for _, r := range w.consume(t, "in") {
+				if !slices.Contains(partitions, r.Partition) {
+					partitions = append(partitions, r.Partition)
+				}
+			}
+			if len(partitions) != 2 {
+				t.Errorf("records are in partitions %v only", partitions)
+			}
+		})
+	})
+	for name, partitioner := range map[string]streams.StreamPartitioner[string, string]{
+		"out of range": func(string, streams.Record[string, string], int) int32 { return 2 },
+		"panics":       func(string, streams.Record[string, string], int) int32 { panic("no idea") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, func(t *testing.T, w *world) {
+				if err := run(t, w, partitioner); err == nil {
+					t.Error("no error")
+				}
+			})
+		})
+	}
+}
+
+// start starts an application; stop ends it and returns how it ended.
+func (w *world) start(t *testing.T, topology *streams.Topology) (stop func() error) {
+	t.Helper()
+	app, err := streams.NewApp(topology, w.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- app.Run(ctx) }()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+// consume returns what is in a topic, by partition.
+func (w *world) consume(t *testing.T, topic string) (records []*kgo.Record) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(w.broker.Addrs()...), kgo.Dialer(w.network.DialContext),
+		kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var total int64
+	for partition := range int32(2) {
+		if info := w.broker.Cluster().PartitionInfo(topic, partition); info != nil {
+			total += info.HighWatermark
+		}
+	}
+	for int64(len(records)) < total {
+		records = append(records, client.PollFetches(t.Context()).Records()...)
+	}
+	return records
+}
