@@ -135,7 +135,7 @@ func (d drawer) faults(s *Schedule) {
 		}
 		return pick(d, 0.01, 0.05, 0.2)
 	}
-	f.DropRequest, f.DropAnswer, f.Delay = rate(), rate(), rate()
+	f.DropRequest, f.DropAnswer, f.Delay, f.Repeat = rate(), rate(), rate(), rate()
 	f.MaxDelay = pick(d, s.Interval, 2*s.Interval, s.SessionTimeout, 2*s.SessionTimeout)
 	f.Every = pick(d, s.Interval, 3*s.Interval, 10*s.Interval)
 	weight := func() int {

@@ -20,10 +20,8 @@ func schedules() int {
 	switch {
 	case *count > 0:
 		return *count
-	case testing.Short():
+	case testing.Short(), raceEnabled:
 		return 500
-	case raceEnabled:
-		return 1000
 	}
 	return 10_000
 }
