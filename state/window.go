@@ -164,6 +164,9 @@ func (s *Window[K, V]) Restore(key, value []byte, timestamp int64) error {
 	}
 	if s.many {
 		s.windows.sequence = max(s.windows.sequence, sequence)
+		if value == nil {
+			return nil
+		}
 	}
 	if value != nil {
 		value = s.codec.stamp(value, timestamp)
