@@ -175,8 +175,10 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 			}
 			return *response == ShutdownApplication
 		},
-		OnRunning: func(running bool) { a.threadRunning(i, running) },
-		Logger:    a.cfg.Logger,
+		OnRecordError: a.onRecordError,
+		OnSendError:   a.onSendError,
+		OnRunning:     func(running bool) { a.threadRunning(i, running) },
+		Logger:        a.cfg.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

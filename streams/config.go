@@ -92,6 +92,25 @@ type Config struct {
 	// once. A shutdown that another member requested is not asked about.
 	UncaughtExceptionHandler func(err error) UncaughtExceptionResponse
 
+	// DeserializationExceptionHandler decides about a record of a source topic
+	// that a serde can't read; nil: Fail.
+	DeserializationExceptionHandler ExceptionHandler
+
+	// ProcessingExceptionHandler decides about a record that a processor returned
+	// an error for; nil: Fail. A panic always fails the thread.
+	ProcessingExceptionHandler ExceptionHandler
+
+	// ProductionExceptionHandler decides about a record that can't be serialized
+	// for a sink, or that the broker refused, such as one that is too large;
+	// nil: Fail. It may be called from several goroutines and must not block.
+	ProductionExceptionHandler ExceptionHandler
+
+	// DeadLetterQueueTopic is a topic that gets the source record of each error
+	// that a handler is for, raw, with headers that say what failed, before the
+	// thread goes on or fails (errors.dead.letter.queue.topic.name, KIP-1034).
+	// It must exist. Empty: none.
+	DeadLetterQueueTopic string
+
 	// ClientOptions are given to all Kafka clients: TLS, SASL, timeouts, hooks.
 	// The options that Odradek itself depends on come after them and win.
 	ClientOptions []kgo.Opt

@@ -52,12 +52,12 @@ func (n *sourceNode[K, V]) decode(rec *kgo.Record) (r Record[K, V], err error) {
 	r = Record[K, V]{Timestamp: rec.Timestamp.UnixMilli(), Headers: rec.Headers, KeyNull: rec.Key == nil, ValueNull: rec.Value == nil}
 	if !r.KeyNull {
 		if r.Key, err = n.keys.Decode(rec.Key); err != nil {
-			return r, fmt.Errorf("deserialize the key: %w", err)
+			return r, &DeserializationError{Part: "key", Err: err}
 		}
 	}
 	if !r.ValueNull {
 		if r.Value, err = n.values.Decode(rec.Value); err != nil {
-			return r, fmt.Errorf("deserialize the value: %w", err)
+			return r, &DeserializationError{Part: "value", Err: err}
 		}
 	}
 	return r, nil

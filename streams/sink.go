@@ -114,7 +114,7 @@ func (n *sinkNode[K, V]) receive(r Record[K, V]) error {
 	if !r.KeyNull {
 		b, err := n.keys.Append(out.Grab(), r.Key)
 		if err != nil {
-			return fmt.Errorf("serialize the key for topic %q: %w", topic, err)
+			return &SerializationError{Topic: topic, Part: "key", Err: err}
 		}
 		if b != nil {
 			key = out.Keep(b)
@@ -123,7 +123,7 @@ func (n *sinkNode[K, V]) receive(r Record[K, V]) error {
 	if !r.ValueNull {
 		b, err := n.values.Append(out.Grab(), r.Value)
 		if err != nil {
-			return fmt.Errorf("serialize the value for topic %q: %w", topic, err)
+			return &SerializationError{Topic: topic, Part: "value", Err: err}
 		}
 		if b != nil {
 			value = out.Keep(b)

@@ -2,6 +2,7 @@ package taskmgr
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -91,10 +92,13 @@ type producer struct {
 	promise func(*kgo.Record, error)
 }
 
-func newProducer(ctx context.Context, client *kgo.Client) *producer {
+func newProducer(ctx context.Context, client *kgo.Client, ignore func(*kgo.Record, error) bool) *producer {
 	p := &producer{ctx: ctx, client: client}
 	p.promise = func(r *kgo.Record, err error) {
 		if err != nil {
+			if ignore != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrClientClosed) && ignore(r, err) {
+				return
+			}
 			p.failed.CompareAndSwap(nil, &ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err})
 		} else if c, ok := r.Context.(*Changelog); ok {
 			c.written.Store(r.Offset + 1)

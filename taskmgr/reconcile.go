@@ -117,6 +117,7 @@ func (t *Thread) take(ids []membership.TaskID, in taskState) error {
 		if err != nil {
 			return err
 		}
+		task.onError = t.cfg.OnRecordError
 		t.tasks[id] = task
 		t.updater.update(task, in == restoring)
 	}

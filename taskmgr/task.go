@@ -40,6 +40,9 @@ type task struct {
 	stores []*taskStore
 	graph  Graph
 	inputs []*input
+
+	// onError is Config.OnRecordError.
+	onError func(membership.TaskID, *kgo.Record, error, Collector) error
 }
 
 // taskStore is one state store of a task.
@@ -219,6 +222,9 @@ func (t *task) queued() bool {
 	return false
 }
 
+// dropped is the time of a record that is not processed.
+const dropped = -1
+
 // step processes the first record of an input.
 func (t *task) step(in *input) error {
 	if err := in.look(); err != nil {
@@ -232,11 +238,24 @@ func (t *task) step(in *input) error {
 		in.time = max(in.time, ts)
 		t.ctx.Processing(rec, ts)
 		if err := in.source.Process(rec, ts); err != nil {
-			return in.fail(rec, err)
+			if err := t.handle(rec, err); err != nil {
+				return in.fail(rec, err)
+			}
 		}
 	}
 	in.next, in.leaderEpoch, in.dirty = rec.Offset+1, rec.LeaderEpoch, true
 	return nil
+}
+
+// handle asks what to do about a record that could not be processed. It returns
+// nil to go on with the next one.
+func (t *task) handle(rec *kgo.Record, err error) error {
+	var produce *ProduceError
+	var store *state.Error
+	if t.onError == nil || errors.As(err, &produce) || errors.As(err, &store) {
+		return err
+	}
+	return t.onError(t.id, rec, err, t.ctx.Out)
 }
 
 // look makes the time of the input's first record known.
@@ -246,7 +265,10 @@ func (in *input) look() (err error) {
 	}
 	rec := in.queue[0]
 	if in.head, err = in.source.Timestamp(rec, in.time); err != nil {
-		return in.fail(rec, err)
+		if err := in.task.handle(rec, err); err != nil {
+			return in.fail(rec, err)
+		}
+		in.head = dropped
 	}
 	in.timed = true
 	return nil

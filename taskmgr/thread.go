@@ -46,6 +46,17 @@ type Config struct {
 	// are closed: true stops the whole application, on every host.
 	OnFailure func(err error) (shutdownApplication bool)
 
+	// OnRecordError is asked about a record that its task could not process, with
+	// the error. It may send records to out, such as a dead letter. Nil goes on
+	// with the next record, and any error fails the thread. It is not asked where
+	// the record is not to blame. A nil function fails the thread.
+	OnRecordError func(task membership.TaskID, rec *kgo.Record, err error, out Collector) error
+
+	// OnSendError is asked about a record that the broker refused: true goes on
+	// without it. It is called from one of the client's goroutines and must not
+	// block. A nil function fails the thread.
+	OnSendError func(rec *kgo.Record, err error) bool
+
 	// OnRunning is called from the thread's goroutine when the thread begins to
 	// process all that it is assigned, and when it no longer does.
 	OnRunning func(running bool)
@@ -142,7 +153,7 @@ func (t *Thread) Run(ctx context.Context) error {
 		context.AfterFunc(life, func() { deadline.Stop() })
 	})()
 
-	t.out = newProducer(life, t.client)
+	t.out = newProducer(life, t.client, t.cfg.OnSendError)
 	var group errgroup.Group
 	group.Go(func() error { t.updater.run(life); return nil })
 	group.Go(func() error {
@@ -317,6 +328,10 @@ func (t *Thread) close(ctx context.Context, reason error) error {
 			err = errors.Join(err, e)
 		}
 	}
+	var task *TaskError
+	if errors.As(reason, &task) {
+		t.flushLetters(ctx)
+	}
 	err = errors.Join(err, t.closeTasks(t.all()))
 	switch {
 	case shutdown:
@@ -330,6 +345,18 @@ func (t *Thread) close(ctx context.Context, reason error) error {
 		err = errors.Join(err, fmt.Errorf("leave the group: %w", e))
 	}
 	return err
+}
+
+// letterTimeout is how long a thread that fails waits until its dead letter, if
+// there is one, is written.
+const letterTimeout = 5 * time.Second
+
+func (t *Thread) flushLetters(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, letterTimeout)
+	defer cancel()
+	if err := t.out.flush(ctx); err != nil {
+		t.log.Warn("what was sent before the failure may not be written", "err", err)
+	}
 }
 
 // shutdownApplication asks the group coordinator to stop every member, and waits
