@@ -78,7 +78,7 @@ func (u *updater) begin(ctx context.Context) {
 		return
 	}
 	tasks := u.pending
-	u.pending, u.shuffled = nil, true
+	u.pending, u.shuffled, u.moved = nil, true, true
 	consume := make(map[string]map[int32]kgo.Offset)
 	for _, of := range tasks {
 		if err := errors.Join(err, u.beginTask(of, starts, ends, limits, consume)); err != nil {

@@ -46,6 +46,7 @@ type updater struct {
 	changelogs map[changelogKey]*restoration
 	pending    []*updating // their changelogs are still to be looked up
 	shuffled   bool        // who has to wait may have changed
+	moved      bool        // positions have changed since they were reported
 }
 
 // order is what the thread wants of the updater.
@@ -129,8 +130,13 @@ func (u *updater) run(ctx context.Context) {
 		}
 		u.begin(poll)
 		u.yieldToRestores()
+		u.tellPositions()
+		stop := context.CancelFunc(func() {})
+		if u.moved { // too early to tell
+			poll, stop = context.WithTimeout(poll, reportEvery)
+		}
 		u.apply(u.client.PollFetches(poll))
-		u.tellPositions(len(orders) > 0)
+		stop()
 		cancel()
 	}
 }
@@ -196,7 +202,7 @@ func (u *updater) yieldToRestores() {
 // apply writes what was fetched to the stores.
 func (u *updater) apply(fetches kgo.Fetches) {
 	fetches.EachError(func(topic string, partition int32, err error) {
-		if errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, kgo.ErrClientClosed) {
 			return
 		}
 		r := u.changelogs[changelogKey{topic, partition}]
@@ -216,6 +222,7 @@ func (u *updater) apply(fetches kgo.Fetches) {
 			return
 		}
 		r.end = max(r.end, p.HighWatermark)
+		u.moved = true
 		if err := r.restore(p.Records); err != nil {
 			u.fail(r.of, fmt.Errorf("restore from the changelog %s-%d: %w", p.Topic, p.Partition, err))
 			return
@@ -243,6 +250,7 @@ func (u *updater) fail(of *updating, err error) {
 
 // drop forgets a task.
 func (u *updater) drop(of *updating) {
+	u.moved = true
 	delete(u.tasks, of.task.id)
 	u.pending = slices.DeleteFunc(u.pending, func(p *updating) bool { return p == of })
 	for len(of.changelogs) > 0 {
@@ -261,13 +269,14 @@ func (u *updater) stop(r *restoration) {
 	u.shuffled = true
 }
 
-// tellPositions reports where the tasks are, not too often unless it is urgent.
-func (u *updater) tellPositions(urgent bool) {
+// tellPositions reports where the tasks are, if that has changed and the last
+// report is not too young.
+func (u *updater) tellPositions() {
 	now := time.Now()
-	if !urgent && now.Sub(u.reported) < reportEvery {
+	if !u.moved || now.Sub(u.reported) < reportEvery {
 		return
 	}
-	u.reported = now
+	u.reported, u.moved = now, false
 	offsets, ends := make(map[membership.TaskID]int64, len(u.tasks)), make(map[membership.TaskID]int64, len(u.tasks))
 	for id, of := range u.tasks {
 		if len(of.changelogs) == 0 && !of.task.logged() {
