@@ -155,8 +155,7 @@ func (b *broker) describe(node int32) *kmsg.StreamsGroupDescribeResponse {
 	described := kmsg.NewStreamsGroupDescribeResponseGroup()
 	described.Group = group
 	code, injected, process := b.verdict(node)
-	if fenced := code == kerr.UnknownMemberID.Code || code == kerr.FencedMemberEpoch.Code; fenced ||
-		!inquiriesAreRefused && !kerr.IsRetriable(kerr.ErrorForCode(code)) {
+	if code == kerr.UnknownMemberID.Code || code == kerr.FencedMemberEpoch.Code {
 		injected, process = false, true // who describes a group needn't be a member
 	}
 	if process {

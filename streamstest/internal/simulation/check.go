@@ -29,7 +29,7 @@ func (s *sim) checkTasks() {
 	for t := range s.contested {
 		var by *host
 		for _, h := range s.holders[t] {
-			if !h.processes() || !silenceRevokes && slices.Contains(h.unsaid, t) {
+			if !h.processes() || h.misled {
 				continue
 			}
 			if by != nil {
@@ -47,25 +47,19 @@ func (h *host) checkOwned(req *kmsg.StreamsGroupHeartbeatRequest) {
 	if req.ActiveTasks == nil {
 		return
 	}
-	offered := membership.Assignment{}
-	for _, o := range h.offers {
-		offered.Active = append(offered.Active, o.Active...)
-		offered.Standby = append(offered.Standby, o.Standby...)
-		offered.Warmup = append(offered.Warmup, o.Warmup...)
-	}
-	check := func(role string, ids []kmsg.TaskIDs, owned, gaveUp, offered []membership.TaskID) {
+	check := func(role string, ids []kmsg.TaskIDs, owned, gaveUp []membership.TaskID) {
 		for _, l := range ids {
 			for _, p := range l.Partitions {
 				t := membership.TaskID{Subtopology: l.SubtopologyID, Partition: p}
-				if !slices.Contains(owned, t) && !slices.Contains(gaveUp, t) && !slices.Contains(offered, t) {
+				if !slices.Contains(owned, t) && !slices.Contains(gaveUp, t) {
 					h.s.fail("%s says that it owns %s %v, which it doesn't: it owns %v", h.id, role, t, owned)
 				}
 			}
 		}
 	}
-	check("active", req.ActiveTasks, h.owned.Active, h.gaveUp.Active, offered.Active)
-	check("standby", req.StandbyTasks, h.owned.Standby, h.gaveUp.Standby, offered.Standby)
-	check("warm-up", req.WarmupTasks, h.owned.Warmup, h.gaveUp.Warmup, offered.Warmup)
+	check("active", req.ActiveTasks, h.owned.Active, h.gaveUp.Active)
+	check("standby", req.StandbyTasks, h.owned.Standby, h.gaveUp.Standby)
+	check("warm-up", req.WarmupTasks, h.owned.Warmup, h.gaveUp.Warmup)
 	if h.losing {
 		return
 	}
@@ -73,11 +67,6 @@ func (h *host) checkOwned(req *kmsg.StreamsGroupHeartbeatRequest) {
 		return slices.ContainsFunc(req.ActiveTasks, func(l kmsg.TaskIDs) bool {
 			return l.SubtopologyID == t.Subtopology && slices.Contains(l.Partitions, t.Partition)
 		})
-	}
-	for _, t := range offered.Active {
-		if !said(t) {
-			h.unsaid = append(h.unsaid, t)
-		}
 	}
 	for _, t := range h.owned.Active {
 		if !said(t) {

@@ -200,6 +200,7 @@ func (h *host) heartbeat(node int32, seq uint64, in *kmsg.StreamsGroupHeartbeatR
 		}
 		return func() {
 			h.answered(resp)
+			h.mislead(resp)
 			h.m.HeartbeatAnswered(h.s.time(), seq, resp)
 		}
 	}, func(err error) {
@@ -217,9 +218,7 @@ func (h *host) inquire(node int32, seq uint64, _ *kmsg.StreamsGroupDescribeReque
 		resp := h.s.broker.describe(node)
 		return func() {
 			h.say("is told its assignment, code %d", resp.Groups[0].ErrorCode)
-			if resp.Groups[0].ErrorCode == 0 {
-				h.lossy = false
-			}
+			h.lossy = h.lossy && resp.Groups[0].ErrorCode != 0
 			h.m.InquiryAnswered(h.s.time(), seq, resp)
 		}
 	}, func(err error) { h.m.InquiryFailed(h.s.time(), seq, err) })

@@ -127,23 +127,13 @@ func (s *sim) cutOne() {
 	s.say(l.process, "is cut off until %v", l.cutUntil)
 }
 
-// What isn't injected, because a member has no remedy for it yet. Set one to true to see what happens.
-const (
-	// errorsHideAnswers: the coordinator says that it couldn't do what it has done. A real one does when its log took
-	// the change, but not in time. An assignment in the answer that it would have given is lost, and nobody asks for it.
-	errorsHideAnswers = false
-	// inquiriesAreRefused: a member may not describe its group.
-	inquiriesAreRefused = false
-	// silenceRevokes: a member that repeats what it owns, or acknowledges it, says nothing of tasks that it has been
-	// offered since and is creating. If those are to be revoked by then, the coordinator takes them for released, and
-	// gives them to another member at once; the first one will own them as well, until it hears of it.
-	silenceRevokes = false
-	// staticWarmups: the coordinator keeps a refined assignment for an epoch that its other members have been brought to
-	// before, so that a static member which returns waits for a task that nobody is told to give up.
-	staticWarmups = false
-)
+// staticWarmups lets groups with static members have warm-up tasks. The coordinator replaces the refined assignment of an
+// epoch to which it has brought members before, so that a static member which returns can wait for a task that nobody is
+// told to give up.
+const staticWarmups = false
 
-// errorsBefore are answered without processing the request, fences and uncertainties also after it.
+// errorsBefore are answered without processing the request, fences and uncertainties also after it: a coordinator whose
+// log took a change, but not in time, says that it couldn't do what it has done.
 var (
 	errorsBefore = []*kerr.Error{
 		kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.RequestTimedOut,
@@ -158,7 +148,7 @@ func (s *sim) injectErrors() {
 	switch {
 	case !f.after:
 		f.code = pick(s.rng, errorsBefore...).Code
-	case errorsHideAnswers && s.rng.chance(0.5):
+	case s.rng.chance(0.5):
 		f.code = pick(s.rng, uncertainties...).Code
 	default:
 		f.code = pick(s.rng, fences...).Code

@@ -107,9 +107,6 @@ func (h *host) answered(resp *kmsg.StreamsGroupHeartbeatResponse) {
 		return
 	}
 	h.retry = retries{since: h.s.now}
-	if resp.ActiveTasks == nil && !h.lossy {
-		h.unsaid = without(h.unsaid, h.latest.Active) // these are still given
-	}
 }
 
 // acknowledges is called when the host has what it was assigned.

@@ -14,18 +14,15 @@ type reconciler struct {
 	// gaveUp are tasks that were owned when the member was last told, and are closed since.
 	gaveUp membership.Assignment
 
-	ready    bool                    // the group is
-	losing   bool                    // tasks are lost and not yet closed
-	stopping bool                    // the application ends
-	closed   bool                    // … and has closed its tasks
-	busy     bool                    // with doing
-	doing    membership.Assignment   // what it reconciles to
-	next     *membership.Assignment  // what came meanwhile
-	offers   []membership.Assignment // handed over by the member, and not yet owned
-	latest   membership.Assignment
-	lossy    bool                // an answer was lost that may have had another one
-	unsaid   []membership.TaskID // of the offered active tasks, those that a request left out; see silenceRevokes
-	era      int                 // rises with every loss, which ends what was planned
+	ready    bool                   // the group is
+	losing   bool                   // tasks are lost and not yet closed
+	stopping bool                   // the application ends
+	closed   bool                   // … and has closed its tasks
+	busy     bool                   // with doing
+	doing    membership.Assignment  // what it reconciles to
+	next     *membership.Assignment // what came meanwhile
+	uncertainty
+	era int // rises with every loss, which ends what was planned
 }
 
 // processes tells whether the host processes its active tasks at this moment.
@@ -51,8 +48,7 @@ func (h *host) assign(a membership.Assignment) {
 	if h.losing {
 		h.s.fail("%s gets an assignment before it has released what it lost", h.id)
 	}
-	h.offers, h.latest, h.lossy = append(h.offers, a), a, false
-	h.unsaid = without(h.unsaid, a.Active)
+	h.latest, h.lossy, h.misled = a, false, false
 	if h.stopping {
 		return
 	}
@@ -80,9 +76,7 @@ func (h *host) begin() {
 				return
 			}
 			h.own(h.doing)
-			h.unsaid = both(h.unsaid, h.doing.Active)
 			h.gaveUp = membership.Assignment{}
-			h.offers = slices.DeleteFunc(h.offers, func(o membership.Assignment) bool { return o.LocalEpoch <= h.doing.LocalEpoch })
 			h.m.Reconciled(h.doing.LocalEpoch)
 			h.say("owns #%d", h.doing.LocalEpoch)
 			h.busy = false
@@ -109,7 +103,8 @@ func (h *host) superseded() bool {
 func (h *host) lose(reason error) {
 	h.say("loses its tasks: %v", reason)
 	h.era++
-	h.losing, h.busy, h.next, h.offers, h.unsaid = true, false, nil, nil, nil
+	h.losing, h.busy, h.next = true, false, nil
+	h.latest, h.lossy, h.misled = membership.Assignment{}, false, false
 	h.later(h.step(), func() {
 		h.own(membership.Assignment{})
 		h.gaveUp = membership.Assignment{}
