@@ -1,12 +1,13 @@
 package streams
 
+import "github.com/odradek-go/odradek/serde"
+
 // Filter is the table of the entries for which keep returns true.
 func (t *KTable[K, V]) Filter(keep func(K, V) bool, options ...Materialized[K, V]) *KTable[K, V] {
 	m := only(t.b, "Filter", options)
-	m.Value = firstOf(m.Value, t.values)
 	kind := &derivedTable[K, V, V]{parent: t, dropNothing: true, compute: func(k K, v V) nullable[V] { return nullable[V]{v, keep(k, v)} }}
 	kind.old = t.kind.sendOld(false)
-	return derive(t, tableFilterPrefix, m, kind)
+	return derive(t, tableFilterPrefix, m, t.values, kind)
 }
 
 // FilterNot is the table of the entries for which drop returns false.
@@ -25,17 +26,17 @@ func TableMapValues[K, V, VOut any](t *KTable[K, V], f func(V) VOut, options ...
 func TableMapValuesWithKey[K, V, VOut any](t *KTable[K, V], f func(K, V) VOut, options ...Materialized[K, VOut]) *KTable[K, VOut] {
 	m := only(t.b, "TableMapValues", options)
 	known := nullableOf[VOut]()
-	return derive(t, tableMapValuesPrefix, m, &derivedTable[K, V, VOut]{
+	return derive(t, tableMapValuesPrefix, m, nil, &derivedTable[K, V, VOut]{
 		parent: t, compute: func(k K, v V) nullable[VOut] { return known(f(k, v)) },
 	})
 }
 
-func derive[K, V, VOut any](t *KTable[K, V], prefix string, m Materialized[K, VOut], kind *derivedTable[K, V, VOut]) *KTable[K, VOut] {
+func derive[K, V, VOut any](t *KTable[K, V], prefix string, m Materialized[K, VOut], values serde.Serde[VOut], kind *derivedTable[K, V, VOut]) *KTable[K, VOut] {
 	b := t.b
 	if m.given() && m.Name == "" {
 		b.generateStore(prefix) // as in Java, which does not use it
 	}
-	m.Key, m.Value = firstOf(m.Key, t.keys), serdeOr(m.Value)
+	m.Key, m.Value = firstOf(m.Key, t.keys), firstOf(m.Value, values)
 	kind.store = m.Name
 	name := b.name(m.Processor, prefix)
 	n := tableOperator[K, V, K, change[VOut]](t, name, nil)
