@@ -1,17 +1,10 @@
 package streams
 
-import (
-	"fmt"
-)
-
 // Builder makes a topology from the DSL: streams and tables, and what becomes of
 // them. Nodes, stores and internal topics get the names that Java's
 // StreamsBuilder gives the same calls in the same order, so that a Go and a Java
 // program can be members of one group.
-type Builder struct {
-	plan
-	errs []error
-}
+type Builder struct{ plan }
 
 // NewBuilder returns an empty builder.
 func NewBuilder() *Builder { return &Builder{plan: plan{generated: make(map[string]bool)}} }
@@ -36,10 +29,6 @@ func (b *Builder) Build(config ...TopologyConfig) *Topology {
 // see [Processed].
 func (b *Builder) AddStateStore(s StateStore) {
 	b.add("", func(_ *planNode, t *Topology) { t.AddStateStore(s) })
-}
-
-func (b *Builder) errorf(format string, args ...any) {
-	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
 
 // only returns the one element of an optional argument, or its zero value.

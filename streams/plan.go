@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -13,6 +14,7 @@ type plan struct {
 	priority  int             // of the next node
 	nodes     []*planNode     // in the order of the calls
 	generated map[string]bool // the generated names
+	errs      []error
 
 	// copartitioned are groups of sources, by name, whose topics must have equal
 	// numbers of partitions.
@@ -52,6 +54,10 @@ func (p *plan) insert(n *planNode, parents ...*planNode) {
 		p.nodes = append(p.nodes, n)
 	}
 	for _, parent := range parents {
+		if !slices.Contains(p.nodes, parent) {
+			p.errorf("%q and %q belong to different Builders", n.name, parent.name)
+			continue
+		}
 		parent.addChild(n)
 	}
 	n.priority = p.priority
@@ -63,6 +69,10 @@ func (p *plan) copartition(sources ...[]string) []string {
 	group := union(sources...)
 	p.copartitioned = append(p.copartitioned, group)
 	return group
+}
+
+func (p *plan) errorf(format string, args ...any) {
+	p.errs = append(p.errs, fmt.Errorf(format, args...))
 }
 
 func (n *planNode) addChild(child *planNode) {

@@ -48,8 +48,16 @@ type change[V any] struct {
 
 // nullable is a value or null.
 type nullable[V any] struct {
-	v  V
+	v  V    // the type's zero value where it is null
 	ok bool // false: null
+}
+
+// valueIf is v, or null unless ok.
+func valueIf[V any](v V, ok bool) (n nullable[V]) {
+	if ok {
+		n = nullable[V]{v, true}
+	}
+	return n
 }
 
 // nullableOf returns what makes a nullable of a value: nil is null.

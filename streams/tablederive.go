@@ -5,7 +5,7 @@ import "github.com/odradek-go/odradek/serde"
 // Filter is the table of the entries for which keep returns true.
 func (t *KTable[K, V]) Filter(keep func(K, V) bool, options ...Materialized[K, V]) *KTable[K, V] {
 	m := only(t.b, "Filter", options)
-	kind := &derivedTable[K, V, V]{parent: t, dropNothing: true, compute: func(k K, v V) nullable[V] { return nullable[V]{v, keep(k, v)} }}
+	kind := &derivedTable[K, V, V]{parent: t, dropNothing: true, compute: func(k K, v V) nullable[V] { return valueIf(v, keep(k, v)) }}
 	kind.old = t.kind.sendOld(false)
 	return derive(t, tableFilterPrefix, m, t.values, kind)
 }

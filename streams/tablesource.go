@@ -121,7 +121,7 @@ func (n *tableSourceNode[K, V]) receive(r Record[K, V]) error {
 	if r.KeyNull {
 		return nil
 	}
-	c := change[V]{new: nullable[V]{r.Value, !r.ValueNull}}
+	c := change[V]{new: valueIf(r.Value, !r.ValueNull)}
 	if n.kept {
 		if n.old {
 			var err error

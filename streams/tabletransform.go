@@ -87,8 +87,9 @@ func (k *transformedTable[K, V, VOut]) view() view[K, VOut] {
 			if !exists {
 				timestamp = -1
 			}
-			out, ok, err = transformer.Transform(key, v, exists)
-			return out, timestamp, ok, err
+			transformed, ok, err := transformer.Transform(key, v, exists)
+			n := valueIf(transformed, ok)
+			return n.v, timestamp, n.ok, err
 		}, nil
 	}}
 }
@@ -141,7 +142,7 @@ func (n *transformedNode[K, V, VOut]) receive(r Record[K, change[V]]) (err error
 	return n.forward(withValue(r, c))
 }
 
-func (n *transformedNode[K, V, VOut]) transform(k K, v nullable[V]) (out nullable[VOut], err error) {
-	out.v, out.ok, err = n.transformer.Transform(k, v.v, v.ok)
-	return out, err
+func (n *transformedNode[K, V, VOut]) transform(k K, v nullable[V]) (nullable[VOut], error) {
+	out, ok, err := n.transformer.Transform(k, v.v, v.ok)
+	return valueIf(out, ok), err
 }

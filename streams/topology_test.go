@@ -92,19 +92,6 @@ func TestTopologyErrors(t *testing.T) {
 	}
 }
 
-func TestBuilderErrors(t *testing.T) {
-	type untold struct{}
-	b := NewBuilder()
-	s := Stream(b, "in", Consumed[string, string]{}, Consumed[string, string]{})
-	FlatMapValues(s, func(string) []untold { return nil }).To("out")
-	err := b.Build().check()
-	for _, word := range []string{"Stream", "2 options", "KSTREAM-SINK-0000000002", "values"} {
-		if err == nil || !strings.Contains(err.Error(), word) {
-			t.Errorf("%v does not say %s", err, word)
-		}
-	}
-}
-
 // TestWordCountDescribesAsInJava compares with Topology.describe() of the same
 // program in Java Kafka Streams 4.4.0.
 func TestWordCountDescribesAsInJava(t *testing.T) {
