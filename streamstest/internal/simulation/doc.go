@@ -7,12 +7,13 @@
 //
 //   - schedule.go: what a seed means: the group, its settings, which faults there are and how often
 //   - event.go: the queue of events
-//   - host.go, reconcile.go, offsets.go: a member and the processing side that it would have in an application
+//   - slot.go, host.go, reconcile.go, offsets.go: instances, their members, and the processing side of an application
 //   - network.go: requests, answers and what becomes of them
 //   - broker.go: the cluster's side, with its coordinator, topics and injected errors
 //   - operator.go: what is done to members and coordinator while the faults last
 //   - check.go, pace.go, settle.go: what must hold all the time, how often a member may talk, and what must be true in the end
-//   - transcript.go: the last events of a failing schedule
+//   - uncertainty.go: what members are known not to survive yet
+//   - transcript.go, text.go: the last events of a failing schedule
 //
 // Terms are Kafka's: member, task, warm-up, heartbeat interval, session time-out. A slot is a place for one instance of
 // the application, which outlives its restarts, as a state directory does. A host is one stream thread of an instance.
