@@ -14,7 +14,20 @@
 //	err = app.Run(ctx)
 //
 // or is put together from sources, processors and sinks: see [Topology] and
-// [Processor]. [App.Run] returns when its context ends, with all that was
+// [Processor]. A processor can stand in the DSL too: see [Process].
+//
+// Operators have Java's names. One that changes a type is a function, since Go's
+// methods can't: MapValues(s, f); any other is a method: s.Filter(f). Where Java
+// has one name for several receivers or arguments, the word Table says which is a
+// table: [TableMapValues] maps the values of a table, [JoinTable] joins a stream
+// with a table, [TableJoin] a table with a table. A function that sees the key too
+// is a variant WithKey. Names, serdes and stores are given with option structs,
+// Java's Consumed, Produced, Grouped, Materialized, Joined and Repartitioned; Named
+// beside a Materialized is its Processor. Serdes may be left out where the stream
+// or [serde.For] knows them.
+//
+// [Builder.Build] takes the topology.optimization of Java in a [TopologyConfig].
+// [App.Run] returns when its context ends, with all that was
 // processed committed and the group left, or with the error that stopped it.
 //
 // Names, internal topics and bytes are those of Java Kafka Streams 4.4.
