@@ -289,13 +289,14 @@ func (m *Member) takeTasks(now time.Time, resp *kmsg.StreamsGroupHeartbeatRespon
 		}
 		return
 	}
+	unsure := m.inquiry.unsure
 	m.inquiry.drop()
 	next := Assignment{
 		Active:  tasksFromWire(resp.ActiveTasks),
 		Standby: tasksFromWire(resp.StandbyTasks),
 		Warmup:  tasksFromWire(resp.WarmupTasks),
 	}
-	if !m.targeted || m.ready != m.targetReady || !next.sameTasks(&m.target) {
+	if !m.targeted || m.ready != m.targetReady || unsure || !next.sameTasks(&m.target) {
 		m.offer(next)
 	}
 }

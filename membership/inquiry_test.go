@@ -232,3 +232,18 @@ func TestLoopInquiry(t *testing.T) {
 		}
 	})
 }
+
+// TestListsAfterALostAnswer: the lost answer gave a task, and the next one, which
+// takes it away again, says the very same as the last that was heard. The
+// coordinator waits for the acknowledgement all the same.
+func TestListsAfterALostAnswer(t *testing.T) {
+	d := unanswered(t, io.EOF)
+	before := len(d.assigned)
+	d.beat(granted(2, tasks("0", 0, 1), none, none))
+	if len(d.assigned) != before+1 {
+		t.Fatalf("%d assignments, want one more", len(d.assigned)-before)
+	}
+	if last := d.last(); !slices.Equal(tasksFromWire(last.ActiveTasks), []TaskID{{"0", 0}, {"0", 1}}) || last.StandbyTasks == nil {
+		t.Errorf("acknowledged with %+v", last)
+	}
+}

@@ -100,6 +100,7 @@ func (c *Coordinator) Moved(now time.Time, group string) {
 	}
 	g.forgetSoftState()
 	g.delayedUntil = time.Time{}
+	g.nothingBefore = time.Time{}
 	config := c.configOf(group)
 	for _, m := range g.members {
 		moved := *m

@@ -1,6 +1,10 @@
 package coordinator
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 type (
 	endpointPartitions = kmsg.StreamsGroupHeartbeatResponsePartitionsByUserEndpoint
@@ -11,10 +15,15 @@ type (
 // partitionsByUserEndpoint says which source topic partitions each member with an endpoint serves. It is never nil.
 func (h *heartbeat) partitionsByUserEndpoint() []endpointPartitions {
 	out := []endpointPartitions{}
-	for _, id := range h.group.memberIDs() {
-		if id != h.after.id && (h.retired == nil || id != h.retired.id) {
-			out = h.appendEndpoint(out, h.group.members[id])
+	var ids []string
+	for id, m := range h.group.members {
+		if m.endpoint != nil && id != h.after.id && m != h.retired {
+			ids = append(ids, id)
 		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		out = h.appendEndpoint(out, h.group.members[id])
 	}
 	return h.appendEndpoint(out, h.after)
 }

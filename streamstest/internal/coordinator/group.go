@@ -44,6 +44,11 @@ type group struct {
 
 	description topologyDescription
 
+	// nothingBefore is a time before which nothing falls due, so that a heartbeat needn't look at all members. Zero: not
+	// known.
+	nothingBefore time.Time
+	holders       *holders // of the members; nil: to be made
+
 	// Soft state: a real coordinator keeps this in memory only, and loses it when the group moves to another broker.
 	configured    *configuredTopology
 	offsets       map[string]memberOffsets // by member id
@@ -97,13 +102,24 @@ func (g *group) memberIDs() []string { return slices.Sorted(maps.Keys(g.members)
 func (g *group) staticMember(instanceID string) *member { return g.members[g.static[instanceID]] }
 
 func (g *group) put(m *member) {
+	g.holders.change(g.members[m.id], m)
 	g.members[m.id] = m
+	g.due(m.sessionDeadline)
+	g.due(m.rebalanceDeadline)
 	if m.instanceID != nil {
 		g.static[*m.instanceID] = m.id
 	}
 }
 
+// due says that something falls due then, if it isn't zero.
+func (g *group) due(at time.Time) {
+	if !at.IsZero() && at.Before(g.nothingBefore) {
+		g.nothingBefore = at
+	}
+}
+
 func (g *group) remove(m *member) {
+	g.holders.change(g.members[m.id], nil)
 	delete(g.members, m.id)
 	delete(g.target, m.id)
 	delete(g.offsets, m.id)
@@ -141,8 +157,12 @@ func (g *group) shutdownStatus() Status {
 
 // advance does what has fallen due by now, each thing at its own time and in that order.
 func (c *Coordinator) advance(g *group, now time.Time) {
+	if now.Before(g.nothingBefore) {
+		return
+	}
 	for {
 		at, run := c.nextTimeout(g)
+		g.nothingBefore = at
 		if run == nil || at.After(now) {
 			return
 		}

@@ -142,9 +142,9 @@ func (h *heartbeat) decideEpoch(c *Coordinator) {
 	h.epoch = g.epoch
 	if !h.reassign && g.state() == StateStable {
 		// Warm-up tasks come and go while the target stays.
-		h.refined = h.refine(g.target)
-		if !h.refined[h.after.id].equal(h.after.assigned.tasks()) {
-			h.reassign, h.refineOnly = true, true
+		// What is in force stays so until an epoch of its own makes all members look at it.
+		if refined := h.refine(g.target); !refined[h.after.id].equal(h.after.assigned.tasks()) {
+			h.reassign, h.refineOnly, h.refined = true, true, refined
 		}
 	}
 	if h.reassign {
@@ -162,7 +162,10 @@ func (h *heartbeat) reconcile() {
 	if h.after.reconciledTo(h.assignmentEpoch) {
 		return
 	}
-	r := &reconciler{member: h.after, epoch: h.assignmentEpoch, target: h.refined[h.after.id], holders: newHolders(h.group.members)}
+	if h.group.holders == nil {
+		h.group.holders = newHolders(h.group.members)
+	}
+	r := &reconciler{member: h.after, epoch: h.assignmentEpoch, target: h.refined[h.after.id], holders: h.group.holders}
 	if ownedGiven(h.req) == 3 {
 		r.owned = &Tasks{
 			Active:  setFromWire(h.req.ActiveTasks),
@@ -248,6 +251,7 @@ func (h *heartbeat) commit(c *Coordinator, resp *kmsg.StreamsGroupHeartbeatRespo
 	if h.reassign {
 		g.epoch, g.validatedEpoch, g.assignmentConfigs = h.epoch, h.validatedEpoch, h.config.assignmentConfig()
 	}
+	g.due(g.delayedUntil)
 	h.after.sessionDeadline = h.now.Add(h.config.SessionTimeout)
 	if h.retired != nil {
 		g.replace(h.retired, h.after)

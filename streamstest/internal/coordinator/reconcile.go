@@ -3,34 +3,61 @@ package coordinator
 // holders says which processes hold a task at present, including those that still have to give it up. Two members of
 // one process must not hold the same task in any roles at once, since they share a state directory.
 type holders struct {
-	active          map[TaskID]string
-	standby, warmup map[TaskID]map[string]bool
+	active, standby, warmup map[TaskID]map[string]int // members of each process
 }
 
 func newHolders(members map[string]*member) *holders {
 	h := &holders{
-		active:  make(map[TaskID]string),
-		standby: make(map[TaskID]map[string]bool),
-		warmup:  make(map[TaskID]map[string]bool),
-	}
-	add := func(to map[TaskID]map[string]bool, tasks TaskSet, process string) {
-		for t := range tasks {
-			if to[t] == nil {
-				to[t] = make(map[string]bool)
-			}
-			to[t][process] = true
-		}
+		active:  make(map[TaskID]map[string]int),
+		standby: make(map[TaskID]map[string]int),
+		warmup:  make(map[TaskID]map[string]int),
 	}
 	for _, m := range members {
-		for _, g := range []grant{m.assigned, m.pendingRevocation} {
-			for t := range g.active {
-				h.active[t] = m.processID
-			}
-			add(h.standby, g.standby, m.processID)
-			add(h.warmup, g.warmup, m.processID)
-		}
+		h.count(m, 1)
 	}
 	return h
+}
+
+// change follows a member. A nil one isn't there; nil holders are made later.
+func (h *holders) change(before, after *member) {
+	if h == nil || before != nil && after != nil && before.processID == after.processID &&
+		before.assigned.equal(after.assigned) && before.pendingRevocation.equal(after.pendingRevocation) {
+		return
+	}
+	if before != nil {
+		h.count(before, -1)
+	}
+	if after != nil {
+		h.count(after, 1)
+	}
+}
+
+func (h *holders) count(m *member, n int) {
+	for _, g := range []grant{m.assigned, m.pendingRevocation} {
+		for t := range g.active {
+			add(h.active, t, m.processID, n)
+		}
+		for t := range g.standby {
+			add(h.standby, t, m.processID, n)
+		}
+		for t := range g.warmup {
+			add(h.warmup, t, m.processID, n)
+		}
+	}
+}
+
+func add(to map[TaskID]map[string]int, t TaskID, process string, n int) {
+	of := to[t]
+	if of == nil {
+		of = make(map[string]int, 1)
+		to[t] = of
+	}
+	if of[process] += n; of[process] == 0 {
+		delete(of, process)
+		if len(of) == 0 {
+			delete(to, t)
+		}
+	}
 }
 
 // reconciler brings one member one step closer to its target.
@@ -166,8 +193,7 @@ func convert(has TaskSet, to change, revoke TaskSet) {
 func (r *reconciler) stillHolds(g grant) bool { return r.owned == nil || g.overlaps(*r.owned) }
 
 func (r *reconciler) unreleasedActive(t TaskID) bool {
-	_, held := r.holders.active[t]
-	return held ||
+	return len(r.holders.active[t]) > 0 ||
 		r.heldBySibling(r.holders.standby, r.member.assigned.standby, t) ||
 		r.heldBySibling(r.holders.warmup, r.member.assigned.warmup, t)
 }
@@ -175,22 +201,21 @@ func (r *reconciler) unreleasedActive(t TaskID) bool {
 func (r *reconciler) unreleasedStandby(t TaskID) bool {
 	_, mine := r.member.assigned.active[t]
 	return r.activeHere(t) && !mine ||
-		r.holders.standby[t][r.member.processID] ||
+		r.holders.standby[t][r.member.processID] > 0 ||
 		r.heldBySibling(r.holders.warmup, r.member.assigned.warmup, t)
 }
 
 func (r *reconciler) unreleasedWarmup(t TaskID) bool {
 	return r.activeHere(t) ||
 		r.heldBySibling(r.holders.standby, r.member.assigned.standby, t) ||
-		r.holders.warmup[t][r.member.processID]
+		r.holders.warmup[t][r.member.processID] > 0
 }
 
 func (r *reconciler) activeHere(t TaskID) bool {
-	process, held := r.holders.active[t]
-	return held && process == r.member.processID
+	return r.holders.active[t][r.member.processID] > 0
 }
 
 // heldBySibling reports whether another member of the same process holds a copy of the task.
-func (r *reconciler) heldBySibling(held map[TaskID]map[string]bool, mine TaskSet, t TaskID) bool {
-	return held[t][r.member.processID] && !mine.Has(t)
+func (r *reconciler) heldBySibling(held map[TaskID]map[string]int, mine TaskSet, t TaskID) bool {
+	return held[t][r.member.processID] > 0 && !mine.Has(t)
 }

@@ -29,7 +29,7 @@ func (s *sim) checkTasks() {
 	for t := range s.contested {
 		var by *host
 		for _, h := range s.holders[t] {
-			if !h.processes() || h.misled {
+			if !h.processes() {
 				continue
 			}
 			if by != nil {

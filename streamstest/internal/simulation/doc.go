@@ -12,7 +12,6 @@
 //   - broker.go: the cluster's side, with its coordinator, topics and injected errors
 //   - operator.go: what is done to members and coordinator while the faults last
 //   - check.go, pace.go, settle.go: what must hold all the time, how often a member may talk, and what must be true in the end
-//   - uncertainty.go: what members are known not to survive yet
 //   - transcript.go, text.go: the last events of a failing schedule
 //
 // Terms are Kafka's: member, task, warm-up, heartbeat interval, session time-out. A slot is a place for one instance of

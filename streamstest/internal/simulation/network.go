@@ -200,13 +200,12 @@ func (h *host) heartbeat(node int32, seq uint64, in *kmsg.StreamsGroupHeartbeatR
 		}
 		return func() {
 			h.answered(resp)
-			h.mislead(resp)
 			h.m.HeartbeatAnswered(h.s.time(), seq, resp)
 		}
 	}, func(err error) {
 		h.say("its heartbeat fails: %v", err)
 		h.excuse()
-		h.asked, h.lossy = retries{since: h.s.now}, true
+		h.asked = retries{since: h.s.now}
 		h.m.HeartbeatFailed(h.s.time(), seq, err)
 	})
 }
@@ -218,7 +217,6 @@ func (h *host) inquire(node int32, seq uint64, _ *kmsg.StreamsGroupDescribeReque
 		resp := h.s.broker.describe(node)
 		return func() {
 			h.say("is told its assignment, code %d", resp.Groups[0].ErrorCode)
-			h.lossy = h.lossy && resp.Groups[0].ErrorCode != 0
 			h.m.InquiryAnswered(h.s.time(), seq, resp)
 		}
 	}, func(err error) { h.m.InquiryFailed(h.s.time(), seq, err) })

@@ -127,11 +127,6 @@ func (s *sim) cutOne() {
 	s.say(l.process, "is cut off until %v", l.cutUntil)
 }
 
-// staticWarmups lets groups with static members have warm-up tasks. The coordinator replaces the refined assignment of an
-// epoch to which it has brought members before, so that a static member which returns can wait for a task that nobody is
-// told to give up.
-const staticWarmups = false
-
 // errorsBefore are answered without processing the request, fences and uncertainties also after it: a coordinator whose
 // log took a change, but not in time, says that it couldn't do what it has done.
 var (

@@ -21,8 +21,7 @@ type reconciler struct {
 	busy     bool                   // with doing
 	doing    membership.Assignment  // what it reconciles to
 	next     *membership.Assignment // what came meanwhile
-	uncertainty
-	era int // rises with every loss, which ends what was planned
+	era      int                    // rises with every loss, which ends what was planned
 }
 
 // processes tells whether the host processes its active tasks at this moment.
@@ -48,7 +47,6 @@ func (h *host) assign(a membership.Assignment) {
 	if h.losing {
 		h.s.fail("%s gets an assignment before it has released what it lost", h.id)
 	}
-	h.latest, h.lossy, h.misled = a, false, false
 	if h.stopping {
 		return
 	}
@@ -104,7 +102,6 @@ func (h *host) lose(reason error) {
 	h.say("loses its tasks: %v", reason)
 	h.era++
 	h.losing, h.busy, h.next = true, false, nil
-	h.latest, h.lossy, h.misled = membership.Assignment{}, false, false
 	h.later(h.step(), func() {
 		h.own(membership.Assignment{})
 		h.gaveUp = membership.Assignment{}

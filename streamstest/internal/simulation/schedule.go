@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -112,8 +111,7 @@ func (d drawer) settings(s *Schedule) {
 	if d.chance(0.4) {
 		s.Standbys = 1 + d.IntN(2)
 	}
-	static := slices.ContainsFunc(s.Slots, func(l SlotPlan) bool { return l.Static })
-	if d.chance(0.4) && (staticWarmups || !static) {
+	if d.chance(0.4) {
 		s.Warmups = 1 + d.IntN(3)
 	}
 	s.RequestTimeout = pick(d, s.Interval, 2*s.Interval, 3*time.Second, 6*s.Interval, 30*time.Second)
