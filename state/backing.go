@@ -9,13 +9,12 @@ import (
 // caching is on, a part of the thread's cache. It knows keys and values as the
 // engine has them; their first bytes may be the engine's alone.
 type backing struct {
-	name      string
-	make      OpenEngine
-	cutKey    int // how many bytes of a key don't go to the changelog
-	cutValue  int // how many bytes of a value don't
-	caching   bool
-	readAhead bool // what is read from the engine is cached too
-	windows   *segments
+	name     string
+	make     OpenEngine
+	cutKey   int // how many bytes of a key don't go to the changelog
+	cutValue int // how many bytes of a value don't
+	caching  bool
+	windows  *segments
 
 	ctx       OpenContext
 	engine    Engine
@@ -150,12 +149,7 @@ func (b *backing) get(key []byte) ([]byte, error) {
 	if b.windows != nil && b.windows.time(key) <= b.windows.expired() {
 		return nil, nil
 	}
-	value, err := b.engine.Get(key)
-	if b.section == nil || !b.readAhead || value == nil || err != nil {
-		return value, err
-	}
-	it, err := b.section.read(key, value)
-	return it.value, err
+	return b.engine.Get(key)
 }
 
 // put makes a change. A nil value deletes.

@@ -8,6 +8,8 @@ package state
 // until the cache grows beyond its limit. Only then does it go to the store, to
 // the changelog, and to the store's flush listener. Reads see it at once.
 //
+// What was only read isn't kept: the engines have memory of their own.
+//
 // Where the limit is exceeded, as in Java, the store that wrote last gives up
 // what it used least recently, and if that was a change all its changes are
 // flushed. A limit of 0 is legal: then each change is passed on at once.
@@ -66,12 +68,6 @@ func (s *section) get(key []byte) *cachedItem {
 	return it
 }
 
-// read keeps what was read from the store.
-func (s *section) read(key, value []byte) (*cachedItem, error) {
-	it := s.set(key, value)
-	return it, s.evict()
-}
-
 // put keeps a change.
 func (s *section) put(key, value []byte, timestamp int64, headers []Header, record any) error {
 	it := s.set(key, value)
@@ -118,9 +114,9 @@ func (s *section) evict() error {
 }
 
 // flushAll takes all changes out of the cache, in the order in which they were
-// made. A flush may change the store again.
+// made. A flush may change the store again: that is flushed as well.
 func (s *section) flushAll() error {
-	for end := s.last; s.first != nil; {
+	for s.first != nil {
 		it := s.first
 		s.clean(it)
 		if err := s.flush(it); err != nil {
@@ -128,9 +124,6 @@ func (s *section) flushAll() error {
 		}
 		if it.value == nil && !it.extra.dirty && s.items.items[it.key] == it {
 			s.drop(it)
-		}
-		if it == end {
-			return nil
 		}
 	}
 	return nil

@@ -21,8 +21,14 @@ type Disk struct {
 // DiskOptions are the settings of a [Disk]. The zero value is the defaults.
 //
 // The memory that persistent stores take is the block cache, once, and for each
-// open store up to four times WriteBuffer: two for changes since the last
-// checkpoint, two for what is on its way to the files.
+// open store some multiple of WriteBuffer: half of it for changes that were not
+// written to the files yet, or two times where that much comes between two
+// checkpoints; as much again for what was written last; and up to three for what
+// is on its way.
+//
+// After a crash a store is found at a checkpoint that is behind its changelog by
+// no more than some six times WriteBuffer of changes, unless checkpoints are
+// farther apart.
 type DiskOptions struct {
 	// BlockCache is how many bytes of the files are kept in memory, for all
 	// stores together. 64 MiB by default.
@@ -75,12 +81,11 @@ func (d *Disk) Close() error {
 	return nil
 }
 
-func (d *Disk) pebbleOptions(dir string, lock *pebble.Lock, failed func(error)) *pebble.Options {
+func (d *Disk) pebbleOptions(dir string, fs files, failed func(error)) *pebble.Options {
 	o := &pebble.Options{
-		FS:        d.options.FS,
+		FS:        fs,
 		Cache:     d.cache,
 		FileCache: d.files,
-		Lock:      lock,
 
 		// The changelog is the log. Without another one a crash takes what was
 		// not flushed, in whole batches and the latest first: the store is
@@ -94,7 +99,7 @@ func (d *Disk) pebbleOptions(dir string, lock *pebble.Lock, failed func(error)) 
 		FormatMajorVersion:          pebble.FormatNewest,
 		Logger:                      pebbleLogger{d.options.Logger.With("dir", dir), failed},
 		EventListener: &pebble.EventListener{
-			BackgroundError: failed,
+			BackgroundError: func(err error) { failed(err); fs.park() },
 			DataCorruption:  func(info pebble.DataCorruptionInfo) { failed(info.Details) },
 		},
 	}

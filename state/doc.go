@@ -1,14 +1,23 @@
 // Package state holds the state stores of tasks: what a processor remembers
 // between records, and what a changelog topic lets another member rebuild.
 //
-// A store has two layers. An engine keeps ordered bytes ([KeyValue]; [NewMemory]
-// is the one in memory). A typed store such as [TimestampedKeyValue] sits on it,
-// converts keys and values with serdes, and writes every change to the store's
-// changelog in Java Kafka Streams' encoding. Tasks see any of them as a [Store]:
-// open, restore, flush, close.
+// The kinds of stores are [KeyValue], [TimestampedKeyValue], [Versioned],
+// [Window] and [Session]. Each writes its changes to its changelog in Java Kafka
+// Streams' encoding and is restored from it. Tasks see any of them as a [Store]:
+// open, restore, flush, checkpoint, close.
 //
-// A store belongs to one task and is used by one goroutine at a time.
+// Below a store is an [Engine], which keeps ordered bytes: [Memory], or
+// [Persistent], in files, which after a crash is found at a checkpoint of the
+// changelog and never in between. How keys are laid out in an engine is our own;
+// a store's files can't be read by Java. Between store and engine there may be a
+// part of the thread's [Cache], which holds back the latest changes.
 //
-// The package imports serde alone and knows no Kafka client. Begin with
-// [Store] and [TimestampedKeyValue].
+//	typed store ── cache ─┬─ engine
+//	                      └─ changelog
+//
+// A store belongs to one task and is used by one goroutine at a time, without
+// locks. Interactive queries are to ask that goroutine between records.
+//
+// The package imports serde alone and knows no Kafka client. Begin with [Store],
+// [TimestampedKeyValue] and, for what they share, backing.go.
 package state

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/odradek-go/odradek/state"
@@ -68,6 +69,7 @@ func scanned(t *rapid.T, it state.Iterator) []string {
 
 // TestEngineModel runs random operations against an engine and a plain map.
 func TestEngineModel(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for name, open := range engines {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {

@@ -16,7 +16,7 @@ type KeyValue[K, V any] struct {
 // that open opens.
 func NewKeyValue[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], open OpenEngine) *KeyValue[K, V] {
 	return &KeyValue[K, V]{
-		backing: backing{name: name, make: open, readAhead: true},
+		backing: backing{name: name, make: open},
 		codec:   newCodec(keys, values),
 	}
 }

@@ -2,12 +2,14 @@ package state_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/odradek-go/odradek/state"
@@ -42,9 +44,17 @@ var subjects = map[string]func(state.OpenEngine, bool) subject{
 	"versioned":   newVersionedSubject,
 }
 
+// A run opens and closes files many times: a few are enough by default.
+func init() {
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		panic(err)
+	}
+}
+
 // TestStoreModel runs random operations against each kind of store, with each
 // engine, with and without a cache, and a naive model of it.
 func TestStoreModel(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for kind, newSubject := range subjects {
 		for engine, open := range engines {
 			for _, cached := range []bool{false, true} {

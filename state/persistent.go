@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -18,16 +19,19 @@ import (
 // leaves the store at a checkpoint, and a key that changes often is written once.
 // Where that much is written between two checkpoints that memory must be freed,
 // the files are marked as belonging to none: after a crash the engine opens empty.
-func Persistent(ctx OpenContext) (_ Engine, err error) {
+func Persistent(ctx OpenContext) (Engine, error) {
 	disk, own := ctx.Disk, false
 	if disk == nil {
 		disk, own = NewDisk(DiskOptions{}), true
 	}
-	e := &persistent{dir: ctx.Dir, disk: disk, ownDisk: own, pending: newSorted[struct{}](), open: make(map[*diskIterator]struct{})}
+	e := &persistent{dir: ctx.Dir, disk: disk, ownDisk: own, pending: newSorted[struct{}](), recent: newSorted[struct{}](), open: make(map[*diskIterator]struct{})}
 	e.failed.happened = make(chan struct{})
 	if err := e.start(ctx.Fresh); err != nil {
-		e.release()
-		return nil, diskError(ctx.Dir, err)
+		e.fail(err)
+		if e.db != nil {
+			e.abandon()
+		}
+		return nil, errors.Join(e.failure(), e.release())
 	}
 	return e, nil
 }
@@ -41,11 +45,14 @@ type persistent struct {
 	dir     string
 	disk    *Disk
 	ownDisk bool
-	lock    *pebble.Lock
+	lock    io.Closer
 	db      *pebble.DB
 
 	pending    *sorted[struct{}] // nil values delete
 	size       int               // of pending, in bytes
+	churn      int               // likewise, with what was overwritten
+	unflushed  int               // the churn that a crash would undo in the files
+	recent     *sorted[struct{}] // what was pending before, to be read from memory
 	dropBefore []byte            // the keys before are to be deleted
 	last       Checkpoint        // what pending belongs to, if clean
 	clean      bool              // nothing was written since last
@@ -59,9 +66,11 @@ type persistent struct {
 	failed struct {
 		err      atomic.Pointer[error]
 		happened chan struct{} // closed then
-	}
-	stuck bool // a write to the files never returned
 
+		// abandoned says that pebble could not be ended, as after a call of
+		// its that never returned.
+		abandoned atomic.Bool
+	}
 	open  map[*diskIterator]struct{}
 	key   []byte // reused
 	value []byte
@@ -72,6 +81,8 @@ const (
 	dataPrefix = 1
 )
 
+const lockFile = "LOCK"
+
 var checkpointKey = []byte{metaPrefix, 'c'}
 
 func (e *persistent) start(fresh bool) (err error) {
@@ -80,7 +91,7 @@ func (e *persistent) start(fresh bool) (err error) {
 	if err := fs.MkdirAll(e.dir, 0o755); err != nil {
 		return err
 	}
-	if e.lock, err = pebble.LockDirectory(e.dir, fs); err != nil {
+	if e.lock, err = fs.Lock(fs.PathJoin(e.dir, lockFile)); err != nil {
 		if opening := (*os.PathError)(nil); errors.As(err, &opening) {
 			return err
 		}
@@ -91,9 +102,14 @@ func (e *persistent) start(fresh bool) (err error) {
 			return err
 		}
 	}
-	if e.db, err = pebble.Open(e.dir, e.disk.pebbleOptions(e.dir, e.lock, e.fail)); err != nil {
+	db, err := pebble.Open(e.dir, e.disk.pebbleOptions(e.dir, files{fs, &e.failed.err, &e.failed.abandoned}, e.fail))
+	e.failed.abandoned.Store(err != nil)
+	if system := syscall.Errno(0); err != nil && !errors.As(err, &system) {
+		return &DiskError{Dir: e.dir, Kind: ErrCorrupt, Err: err}
+	} else if err != nil {
 		return err
 	}
+	e.db = db
 	value, closer, err := e.db.Get(checkpointKey)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
@@ -119,7 +135,7 @@ func (e *persistent) wipe() error {
 		return err
 	}
 	for _, name := range names {
-		if name != "LOCK" {
+		if name != lockFile {
 			if err := fs.RemoveAll(fs.PathJoin(e.dir, name)); err != nil {
 				return err
 			}
@@ -143,6 +159,9 @@ func (e *persistent) clear() error {
 
 func (e *persistent) Get(key []byte) (_ []byte, err error) {
 	if it := e.pending.get(key); it != nil {
+		return it.value, nil
+	}
+	if it := e.recent.get(key); it != nil {
 		return it.value, nil
 	}
 	if err := e.failure(); err != nil {
@@ -193,6 +212,7 @@ func (e *persistent) Put(key, value []byte) error {
 	} else {
 		e.size += len(key) + itemOverhead
 	}
+	e.churn += len(key) + len(value) + itemOverhead
 	e.pending.put(key, value)
 	if e.size += len(value); e.size >= 2*e.disk.options.WriteBuffer {
 		return e.write(nil)
@@ -203,6 +223,7 @@ func (e *persistent) Put(key, value []byte) error {
 func (e *persistent) DropBefore(key []byte) error {
 	e.clean = false
 	e.dropBefore = append(e.dropBefore[:0], key...)
+	e.churn += itemOverhead
 	e.pending.removeBefore(key, func(it *item[struct{}]) { e.size -= len(it.key) + len(it.value) + itemOverhead })
 	return e.failure()
 }

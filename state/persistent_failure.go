@@ -34,7 +34,7 @@ func (e *textError) Error() string { return e.text }
 func (e *textError) Unwrap() error { return e.err }
 
 // Fatalf must not return. On a goroutine that came here through a store it
-// panics, to be recovered there; one of pebble's own it ends.
+// panics, to be recovered there; one of pebble's own it stops for good.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	err := errorf(format, args)
 	l.failed(err)
@@ -47,7 +47,7 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 			panic(fatal{err})
 		}
 	}
-	runtime.Goexit()
+	select {}
 }
 
 // rescue makes a panic of pebble the error of a method.

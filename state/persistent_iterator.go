@@ -39,6 +39,9 @@ func (it *diskIterator) Next() (ok bool) {
 	if it.err != nil || it.iter == nil {
 		return false
 	}
+	if it.err = it.e.failure(); it.err != nil {
+		return false
+	}
 	err := it.e.protect(func() error {
 		begun := it.begun
 		it.begun = true

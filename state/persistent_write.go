@@ -3,15 +3,18 @@ package state
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// worthwhile is how many pending bytes make a checkpoint go to the files, so that
-// frequent commits don't become many small writes.
-const worthwhile = 1 << 20
+// worthwhile says whether a checkpoint goes to the files: frequent commits must not
+// become many small writes. It also bounds, in multiples of the write buffer, how
+// far behind its changelog a store can be found after a crash.
+func (e *persistent) worthwhile() bool {
+	buffer := e.disk.options.WriteBuffer
+	return !e.marked || e.size >= buffer/2 || e.churn >= 2*buffer
+}
 
 func (e *persistent) Checkpoint(c Checkpoint) error {
 	if err := e.failure(); err != nil {
@@ -19,10 +22,14 @@ func (e *persistent) Checkpoint(c Checkpoint) error {
 	}
 	e.last.Offset, e.last.Note = c.Offset, append(e.last.Note[:0], c.Note...)
 	e.clean = true
-	if e.size < min(worthwhile, e.disk.options.WriteBuffer) && e.marked {
+	if !e.worthwhile() {
 		return nil
 	}
-	return e.write(&e.last)
+	if err := e.write(&e.last); err != nil || e.unflushed < 4*e.disk.options.WriteBuffer {
+		return err
+	}
+	e.unflushed = 0
+	return e.await(func() error { _, err := e.db.AsyncFlush(); return err })
 }
 
 // write moves what is pending to the files, which then belong to c, or to no
@@ -35,7 +42,9 @@ func (e *persistent) write(c *Checkpoint) error {
 	if err := e.apply(batch); err != nil {
 		return err
 	}
-	e.pending, e.size, e.dropBefore, e.marked = newSorted[struct{}](), 0, e.dropBefore[:0], c != nil
+	e.recent, e.pending = e.pending, newSorted[struct{}]()
+	e.unflushed += e.churn
+	e.size, e.churn, e.dropBefore, e.marked = 0, 0, e.dropBefore[:0], c != nil
 	if c != nil {
 		e.stored = c.Offset
 	}
@@ -87,7 +96,7 @@ func (e *persistent) await(f func() error) error {
 		select {
 		case <-done:
 		case <-time.After(closePatience):
-			e.stuck = true
+			e.failed.abandoned.Store(true)
 		}
 	}
 	return e.failure()
@@ -114,18 +123,19 @@ func (e *persistent) Close() error {
 		e.await(e.db.Flush)
 	}
 	if err := e.failure(); err != nil {
-		errs = append(errs, err, e.abandon())
+		e.abandon()
+		errs = append(errs, err)
 	} else {
-		errs = append(errs, e.protect(e.db.Close))
+		errs = append(errs, e.await(e.db.Close))
 	}
 	return errors.Join(append(errs, e.release())...)
 }
 
-// abandon ends pebble after a failure. Where it is stuck in a write that can't be
-// done, it is left behind with its goroutines.
-func (e *persistent) abandon() error {
-	if e.stuck {
-		return nil
+// abandon ends pebble after a failure. Where it is stuck, it is left behind, with
+// goroutines that wait until the process ends.
+func (e *persistent) abandon() {
+	if e.failed.abandoned.Load() {
+		return
 	}
 	done := make(chan struct{})
 	go func() {
@@ -134,9 +144,8 @@ func (e *persistent) abandon() error {
 	}()
 	select {
 	case <-done:
-		return nil
 	case <-time.After(closePatience):
-		return fmt.Errorf("%s: pebble does not end after its failure", e.dir)
+		e.failed.abandoned.Store(true)
 	}
 }
 

@@ -22,7 +22,7 @@ type TimestampedKeyValue[K, V any] struct {
 // the engine that open opens.
 func NewTimestampedKeyValue[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], open OpenEngine) *TimestampedKeyValue[K, V] {
 	return &TimestampedKeyValue[K, V]{
-		backing: backing{name: name, make: open, cutValue: timestampSize, readAhead: true},
+		backing: backing{name: name, make: open, cutValue: timestampSize},
 		codec:   newCodec(keys, values),
 	}
 }
