@@ -243,3 +243,30 @@ func TestLockedDirectory(t *testing.T) {
 	must(t, own.Open(state.OpenContext{Dir: ctx.Dir})) // with a Disk of its own
 	must(t, own.Close())
 }
+
+// TestCrashOfFewKeys checks that a store whose few keys change all the time is
+// not found far behind its changelog.
+func TestCrashOfFewKeys(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	disk := smallDisk(fs)
+	ctx := state.OpenContext{Dir: "s", Disk: disk, Changelog: &changelog{}}
+	s := state.NewKeyValue("s", serde.String, serde.Int64, state.Persistent)
+	must(t, s.Open(ctx))
+	const changes, size = 50_000, 100 // about what one counts for
+	for i := range int64(changes) {
+		must(t, s.Put(fmt.Sprint(i%10), i, i))
+		if i%100 == 0 {
+			must(t, s.Checkpoint(i))
+		}
+	}
+	crashed := fs.CrashClone(vfs.CrashCloneCfg{})
+	must(t, errors.Join(s.Close(), disk.Close()))
+
+	disk = smallDisk(crashed)
+	ctx.Disk = disk
+	must(t, s.Open(ctx))
+	if from, ok := s.Checkpointed(); !ok || changes-from > 10*(64<<10)/size {
+		t.Errorf("found at %d of %d, %v", from, changes, ok)
+	}
+	must(t, errors.Join(s.Close(), disk.Close()))
+}
