@@ -6,9 +6,11 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/streams"
+	"github.com/odradek-go/odradek/taskmgr"
 )
 
 // poisonRecords: records that can't be read, processed or written are left out
@@ -97,6 +99,54 @@ func recordTooLarge(t *testing.T, c *cluster) {
 	}
 }
 
+// recordBeyondBuffers: a record that is larger than all that the client buffers,
+// which it refuses on its own and late, is not lost: the thread fails, and what it
+// came from is not committed.
+func recordBeyondBuffers(t *testing.T, c *cluster) {
+	in, out := c.topic(t, "in", 1), c.topic(t, "out", 1)
+	c.produce(t, in, "enormous")
+	for range 2 { // it comes again
+		var pe *taskmgr.ProduceError
+		if err := c.start(t, poisonTopology(in, out)).ended(t); !errors.As(err, &pe) || pe.Topic != out {
+			t.Fatalf("ended with %v", err)
+		}
+	}
+}
+
+// slowRecords: a thread looks up between slow records. It stops when it is told
+// to, and commits what it has processed and no more.
+func slowRecords(t *testing.T, c *cluster) {
+	in, out := c.topic(t, "in", 1), c.topic(t, "out", 1)
+	var values []string
+	for i := range 500 {
+		values = append(values, fmt.Sprint(i))
+	}
+	c.produce(t, in, values...)
+	topology := func() *streams.Topology {
+		b := streams.NewBuilder()
+		streams.FlatMapValues(streams.Stream[string, string](b, in), func(v string) []string {
+			time.Sleep(20 * time.Millisecond)
+			return []string{v}
+		}).To(out)
+		return b.Build()
+	}
+	app := c.start(t, topology(), func(cfg *streams.Config) { cfg.MaxPollInterval = 3 * time.Second })
+	eventually(t, "the first outputs", func() error {
+		if n := c.ends(t, out)[0]; n < 10 {
+			return fmt.Errorf("there are %d", n)
+		}
+		return nil
+	})
+	if err := app.stop(); err != nil {
+		t.Errorf("stopped with %v", err)
+	}
+	if n := c.ends(t, out)[0]; n >= 500 {
+		t.Error("it stopped only when it had processed all")
+	}
+	running(t, c.start(t, topology(), func(cfg *streams.Config) { cfg.MaxPollInterval = 3 * time.Second }))
+	c.received(t, out, values...)
+}
+
 var (
 	errUnreadable = errors.New("can't be read")
 	errUnwritable = errors.New("can't be written")
@@ -110,6 +160,8 @@ func poisonTopology(in, out string) *streams.Topology {
 				return nil, errUnwritable
 			case "huge":
 				return make([]byte, 2<<20), nil
+			case "enormous":
+				return make([]byte, 40<<20), nil
 			}
 			return []byte(v), nil
 		},

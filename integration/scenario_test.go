@@ -20,6 +20,8 @@ var scenarios = []struct {
 	{"PoisonRecords", poisonRecords},
 	{"DeadLetterOfFailure", deadLetterOfFailure},
 	{"RecordTooLarge", recordTooLarge},
+	{"RecordBeyondBuffers", recordBeyondBuffers},
+	{"SlowRecords", slowRecords},
 	{"Panic", panicking},
 	{"MissingSourceTopic", missingSourceTopic},
 	{"OtherTopology", otherTopology},

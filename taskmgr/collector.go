@@ -89,12 +89,14 @@ type producer struct {
 	client  *kgo.Client
 	records []kgo.Record
 	failed  atomic.Pointer[ProduceError]
+	pending atomic.Int64 // records that were sent and whose promise has not been called
 	promise func(*kgo.Record, error)
 }
 
 func newProducer(ctx context.Context, client *kgo.Client, ignore func(*kgo.Record, error) bool) *producer {
 	p := &producer{ctx: ctx, client: client}
 	p.promise = func(r *kgo.Record, err error) {
+		defer p.pending.Add(-1)
 		if err != nil {
 			if ignore != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrClientClosed) && ignore(r, err) {
 				return
@@ -128,6 +130,7 @@ func (p *producer) send(ctx context.Context, topic string, partition int32, key,
 	r.Topic, r.Partition, r.Key, r.Value, r.Headers = topic, partition, key, value, headers
 	r.Timestamp = time.UnixMilli(timestamp)
 	r.Context = ctx
+	p.pending.Add(1)
 	p.client.Produce(p.ctx, r, p.promise)
 	return p.err()
 }
@@ -145,6 +148,15 @@ func (p *producer) err() error {
 func (p *producer) flush(ctx context.Context) error {
 	if err := p.client.Flush(ctx); err != nil {
 		return err
+	}
+	// The client flushes what it has buffered. A record that it refused before,
+	// one that is larger than all its buffers for instance, may fail later.
+	for p.pending.Load() > 0 {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return p.err()
 }

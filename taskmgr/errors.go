@@ -1,11 +1,16 @@
 package taskmgr
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 
 	"github.com/odradek-go/odradek/membership"
 )
+
+// ErrCloseTimeout says that a thread that was told to end could not commit what it
+// had processed in the time that it was given. That is processed again.
+var ErrCloseTimeout = errors.New("the last commit is missing, which did not get through within the close time-out")
 
 // TaskError is a record that a task could not process, or a step in the task's
 // life that failed.

@@ -76,6 +76,13 @@ func (m *mailbox) waitLeft(ctx context.Context) error {
 	}
 }
 
+// waiting says whether there is news.
+func (m *mailbox) waiting() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.any
+}
+
 // take returns the news, if there is any.
 func (m *mailbox) take() (news, bool) {
 	m.mu.Lock()

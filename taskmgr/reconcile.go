@@ -77,7 +77,7 @@ func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
 	if err := t.commit(ctx, revoked); err != nil {
 		return err
 	}
-	if err := t.closeTasks(end); err != nil {
+	if err := errors.Join(t.closeTasks(end), t.flushLast(ctx)); err != nil {
 		return err
 	}
 	for _, task := range demoted {

@@ -168,7 +168,7 @@ func (t *task) start(inputs []*input) error {
 }
 
 // confirmEvery is after how many records a task asks again whether it may go on.
-const confirmEvery = 64
+const confirmEvery = 16
 
 // process runs what its inputs have queued through the graph, in the order of
 // the records' times over all partitions. It stops early, with records left in

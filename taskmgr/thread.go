@@ -66,13 +66,15 @@ type Config struct {
 }
 
 const (
-	// maxPollRecords bounds how much is processed before the thread looks up:
-	// at a new assignment, at the clock.
+	// maxPollRecords bounds how much is taken from the client at a time.
 	maxPollRecords = 10_000
 
 	// confirmWait is how long a thread waits before it looks again whether it is
 	// confirmed as a member.
 	confirmWait = 20 * time.Millisecond
+
+	// turnTime bounds how long a thread processes before it looks up.
+	turnTime = 200 * time.Millisecond
 
 	// taskTimeout bounds how long a commit or a fetch of offsets is retried
 	// (Java's task.timeout.ms).
@@ -193,7 +195,7 @@ func (t *Thread) turn(ctx, life context.Context) error {
 		return err
 	}
 	t.tellRunning()
-	if err := t.process(t.poll(ctx)); err != nil {
+	if err := t.process(ctx, t.poll(ctx)); err != nil {
 		return err
 	}
 	now := time.Now()
@@ -243,7 +245,7 @@ func (t *Thread) mayProcess() bool { return t.ready && t.loop.Confirmed() }
 
 // process runs what was fetched through the tasks. A panic of the code that it
 // calls is an error like any other.
-func (t *Thread) process(fetches kgo.Fetches) (err error) {
+func (t *Thread) process(ctx context.Context, fetches kgo.Fetches) (err error) {
 	defer recovered(&err)
 	fetches.EachError(func(topic string, partition int32, e error) {
 		var lost *kgo.ErrDataLoss
@@ -272,15 +274,22 @@ func (t *Thread) process(fetches kgo.Fetches) (err error) {
 			t.queued = append(t.queued, in.task)
 		}
 	})
+	// However slow a record is, the thread looks up in time: at the end of its
+	// context, at news, at the time to commit, and to show progress.
+	until := time.Now().Add(turnTime)
+	mayGoOn := func() bool {
+		return time.Now().Before(until) && ctx.Err() == nil && !t.mail.waiting() && t.mayProcess()
+	}
 	for len(t.queued) > 0 {
 		task := t.queued[0]
-		if err := task.process(t.mayProcess); err != nil {
+		if err := task.process(mayGoOn); err != nil {
 			return err
 		}
-		if task.queued() {
-			return nil // it may not go on
-		}
 		t.queued = t.queued[1:]
+		if task.queued() {
+			t.queued = append(t.queued, task) // the others have their turn first
+			return nil
+		}
 	}
 	return nil
 }
@@ -324,6 +333,8 @@ func (t *Thread) close(ctx context.Context, reason error) error {
 		switch e := t.commit(ctx, t.runningTasks()); {
 		case errors.Is(e, errFenced):
 			t.log.Warn("the last commit was refused: another member repeats what it held", "err", e)
+		case e != nil && ctx.Err() != nil:
+			err = errors.Join(err, fmt.Errorf("%w of %v: %v", ErrCloseTimeout, t.cfg.CloseTimeout, e))
 		case e != nil:
 			err = errors.Join(err, e)
 		}
@@ -333,6 +344,9 @@ func (t *Thread) close(ctx context.Context, reason error) error {
 		t.flushLetters(ctx)
 	}
 	err = errors.Join(err, t.closeTasks(t.all()))
+	if reason == nil || shutdown {
+		err = errors.Join(err, t.flushLast(ctx))
+	}
 	switch {
 	case shutdown:
 		// The coordinator tells the others as long as the member that asked for
@@ -341,10 +355,22 @@ func (t *Thread) close(ctx context.Context, reason error) error {
 	case reason != nil && t.cfg.OnFailure(reason):
 		return errors.Join(err, t.shutdownApplication(ctx))
 	}
-	if e := t.loop.Leave(ctx, t.cfg.Leave); e != nil && reason == nil {
+	leave := t.cfg.Leave
+	if reason != nil && leave == membership.LeaveDefault && t.cfg.Member.InstanceID == "" {
+		leave = membership.LeaveGroup // the default is Java's, which says nothing
+	}
+	if e := t.loop.Leave(ctx, leave); e != nil && reason == nil {
 		err = errors.Join(err, fmt.Errorf("leave the group: %w", e))
 	}
 	return err
+}
+
+// flushLast writes what processors have sent when they were closed.
+func (t *Thread) flushLast(ctx context.Context) error {
+	if t.out.pending.Load() == 0 || ctx.Err() != nil {
+		return nil
+	}
+	return t.out.flush(ctx)
 }
 
 // letterTimeout is how long a thread that fails waits until its dead letter, if

@@ -76,9 +76,16 @@ func prepareTopics(ctx context.Context, client *kgo.Client, o options) (topics, 
 // how many there were.
 func feed(ctx context.Context, client *kgo.Client, topic string, text io.Reader) (lines int, err error) {
 	failed := kgo.AbortingFirstErrPromise(client)
-	r := bufio.NewReaderSize(text, 1<<20)
+	read := readLines(ctx, text)
 	for {
-		line, readErr := r.ReadBytes('\n')
+		var line []byte
+		var readErr error
+		select {
+		case l := <-read:
+			line, readErr = l.text, l.err
+		case <-ctx.Done():
+			return lines, ctx.Err()
+		}
 		if readErr != nil && readErr != io.EOF {
 			return lines, fmt.Errorf("read the input: %w", readErr)
 		}
@@ -103,6 +110,32 @@ func feed(ctx context.Context, client *kgo.Client, topic string, text io.Reader)
 		return lines, fmt.Errorf("produce to %q: %w", topic, err)
 	}
 	return lines, nil
+}
+
+type line struct {
+	text []byte // with the newline, if there is one
+	err  error  // io.EOF behind the last one
+}
+
+// readLines reads a text on a goroutine of its own: a read of standard input can't
+// be interrupted, so nobody waits for it when ctx ends.
+func readLines(ctx context.Context, text io.Reader) <-chan line {
+	lines := make(chan line, 1024)
+	go func() {
+		r := bufio.NewReaderSize(text, 1<<20)
+		for {
+			text, err := r.ReadBytes('\n')
+			select {
+			case lines <- line{text, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lines
 }
 
 // waitCounted returns when all that is in the input topic has been counted. The

@@ -33,8 +33,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
 	switch err := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); {
 	case errors.Is(err, flag.ErrHelp):
+	case ctx.Err() != nil && errors.Is(err, context.Canceled): // interrupted before there was anything to end
 	case errors.Is(err, errUsage):
 		os.Exit(2)
 	case err != nil:
@@ -80,13 +82,22 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case f.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q: flags come first, the text with -input", f.Arg(0))
+	case o.brokers != "" && len(addresses(o.brokers)) == 0:
+		return o, fmt.Errorf("-brokers %q names no broker: give host:port", o.brokers)
 	case o.threads < 1:
 		return o, fmt.Errorf("-threads is %d; it takes at least one", o.threads)
+	case o.inputTopic == o.outputTopic:
+		return o, fmt.Errorf("-input-topic and -output-topic are both %q; counts are no lines", o.inputTopic)
+	case o.partitions > maxPartitions:
+		return o, fmt.Errorf("-partitions is %d; %d is more than enough", o.partitions, maxPartitions)
 	case o.partitions < 1:
 		return o, fmt.Errorf("-partitions is %d; it takes at least one", o.partitions)
 	}
 	return o, nil
 }
+
+// maxPartitions keeps a slip of the finger from a broker.
+const maxPartitions = 10_000
 
 // commitInterval is shorter than Kafka Streams' 30 s because the program waits
 // for commits to know that all has been counted.
@@ -110,8 +121,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 
-	brokers := strings.Split(o.brokers, ",")
-	if o.brokers == "" {
+	brokers := addresses(o.brokers)
+	var clientOptions []kgo.Opt
+	if len(brokers) == 0 {
 		broker, err := streamstest.NewBroker(streamstest.WithKfake(
 			kfake.BrokerConfigs(map[string]string{"message.max.bytes": fmt.Sprint(maxLine + batchOverhead)}),
 		))
@@ -120,6 +132,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		defer broker.Close()
 		brokers = broker.Addrs()
+		clientOptions = append(clientOptions, kgo.ProducerBatchMaxBytes(maxLine+batchOverhead)) // the embedded broker takes them
 	}
 	client, err := newClient(ctx, brokers)
 	if err != nil {
@@ -137,7 +150,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Brokers:          brokers,
 		NumStreamThreads: o.threads,
 		CommitInterval:   commitInterval,
-		ClientOptions:    []kgo.Opt{kgo.ProducerBatchMaxBytes(maxLine + batchOverhead)},
+		ClientOptions:    clientOptions,
 		StateListener: func(_, to streams.State) {
 			fmt.Fprintln(stderr, "wordcount:", to)
 			if to == streams.Running {
@@ -196,6 +209,16 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stdout, "\ntotals:")
 	}
 	return printTotals(stdout, totals)
+}
+
+// addresses splits a list of brokers.
+func addresses(list string) (brokers []string) {
+	for b := range strings.SplitSeq(list, ",") {
+		if b = strings.TrimSpace(b); b != "" {
+			brokers = append(brokers, b)
+		}
+	}
+	return brokers
 }
 
 // ended is nil where an error is only that the context has ended.
