@@ -32,7 +32,10 @@ func (t *Thread) takeNews(ctx context.Context) error {
 		t.loop.LostDone()
 	}
 	if n.ready != nil {
-		t.ready = *n.ready
+		// Becoming ready comes with an assignment, behind which it takes effect:
+		// otherwise the thread would seem to run before it has its tasks.
+		t.becoming = *n.ready && !t.ready
+		t.ready = t.ready && *n.ready
 	}
 	if n.assignment != nil {
 		if err := t.reconcile(ctx, *n.assignment); err != nil {
@@ -95,6 +98,9 @@ func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
 		return err
 	}
 	t.assigned = true
+	if t.becoming {
+		t.ready, t.becoming = true, false
+	}
 	t.loop.Reconciled(a.LocalEpoch)
 	return nil
 }

@@ -95,6 +95,7 @@ type Thread struct {
 	inputs   map[string]map[int32]*input // of the running tasks
 	queued   []*task                     // those that have records to process
 	ready    bool                        // the group is ready to process
+	becoming bool                        // it is, from the next assignment on
 	assigned bool                        // an assignment was taken
 	running  bool                        // as last told to OnRunning
 	commitAt time.Time
