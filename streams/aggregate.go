@@ -75,15 +75,41 @@ func (k *aggregateTable[K, V]) view() view[K, V]  { return storeView[K, V](k.sto
 func addAggregate[K, V, VOut any](t *Topology, name string, parents []string, store string, old bool, f func(K, V, nullable[VOut]) (now, before nullable[VOut])) {
 	addNode[K, V, K, change[VOut]](t, name, parents, func(ctx *taskContext) (running, error) {
 		s, err := openTable[K, VOut](ctx, store)
-		return &aggregateNode[K, V, VOut]{store: s, f: f, old: old}, err
+		return &aggregateNode[K, V, VOut]{aggregates[K, VOut]{store: s, old: old}, f}, err
 	})
 }
 
+// aggregates is what every node has that keeps an aggregate for each key, and sends
+// its changes.
+type aggregates[K, V any] struct {
+	emitter[K, change[V]]
+	store tableStore[K, V]
+	old   bool // changes carry old values
+}
+
+// latest is the time of an aggregate that takes in a record, when what it was
+// before is of the time at.
+func (a *aggregates[K, V]) latest(before nullable[V], at, record int64) int64 {
+	if before.ok {
+		return max(at, record)
+	}
+	return record
+}
+
+// set stores what r says that the aggregate of its key is now, and sends r on.
+func (a *aggregates[K, V]) set(r Record[K, change[V]], before nullable[V]) error {
+	if err := a.store.put(r.Key, r.Value.new, r.Timestamp); err != nil {
+		return err
+	}
+	if a.old {
+		r.Value.old = before
+	}
+	return a.forward(r)
+}
+
 type aggregateNode[K, V, VOut any] struct {
-	emitter[K, change[VOut]]
-	store tableStore[K, VOut]
-	f     func(K, V, nullable[VOut]) (now, before nullable[VOut])
-	old   bool
+	aggregates[K, VOut]
+	f func(K, V, nullable[VOut]) (now, before nullable[VOut])
 }
 
 func (n *aggregateNode[K, V, VOut]) receive(r Record[K, V]) error {
@@ -94,20 +120,8 @@ func (n *aggregateNode[K, V, VOut]) receive(r Record[K, V]) error {
 	if err != nil {
 		return err
 	}
-	if aggregate.ok {
-		timestamp = max(timestamp, r.Timestamp)
-	} else {
-		timestamp = r.Timestamp
-	}
 	now, before := n.f(r.Key, r.Value, aggregate)
-	if err := n.store.put(r.Key, now, timestamp); err != nil {
-		return err
-	}
-	c := change[VOut]{new: now}
-	if n.old {
-		c.old = before
-	}
-	out := withValue(r, c)
-	out.Timestamp = timestamp
-	return n.forward(out)
+	out := withValue(r, change[VOut]{new: now})
+	out.Timestamp = n.latest(aggregate, timestamp, r.Timestamp)
+	return n.set(out, before)
 }

@@ -76,7 +76,7 @@ func aggregateGroups[K, V, VOut any](g *KGroupedTable[K, V], prefix string, m Ma
 		old := kind.old
 		addNode[K, change[V], K, change[VOut]](t, name, n.parentNames(), func(ctx *taskContext) (running, error) {
 			s, err := openTable[K, VOut](ctx, m.Name)
-			return &tableAggregateNode[K, V, VOut]{store: s, tableAggregation: a, old: old}, err
+			return &tableAggregateNode[K, V, VOut]{aggregates[K, VOut]{store: s, old: old}, a}, err
 		})
 		t.AddStateStore(m.store(), name)
 	}, g.repartitioned)
@@ -107,21 +107,14 @@ func (g *KGroupedTable[K, V]) repartition(sink, source, store string) *planNode 
 }
 
 type tableAggregateNode[K, V, VOut any] struct {
-	emitter[K, change[VOut]]
+	aggregates[K, VOut]
 	tableAggregation[K, V, VOut]
-	store tableStore[K, VOut]
-	old   bool
 }
 
 func (n *tableAggregateNode[K, V, VOut]) receive(r Record[K, change[V]]) error {
 	before, timestamp, err := n.store.get(r.Key)
 	if err != nil {
 		return err
-	}
-	if before.ok {
-		timestamp = max(timestamp, r.Timestamp)
-	} else {
-		timestamp = r.Timestamp
 	}
 	now := before
 	if r.Value.old.ok && now.ok {
@@ -130,14 +123,7 @@ func (n *tableAggregateNode[K, V, VOut]) receive(r Record[K, change[V]]) error {
 	if r.Value.new.ok {
 		now = n.add(r.Key, r.Value.new.v, now)
 	}
-	if err := n.store.put(r.Key, now, timestamp); err != nil {
-		return err
-	}
-	c := change[VOut]{new: now}
-	if n.old {
-		c.old = before
-	}
-	out := withValue(r, c)
-	out.Timestamp = timestamp
-	return n.forward(out)
+	out := withValue(r, change[VOut]{new: now})
+	out.Timestamp = n.latest(before, timestamp, r.Timestamp)
+	return n.set(out, before)
 }
