@@ -19,7 +19,7 @@ import (
 // one member for each of its stream threads.
 type App struct {
 	cfg      Config
-	compiled *compiled
+	compiled *Compiled
 	process  string // the process id that its members share
 
 	mu      sync.Mutex
@@ -40,7 +40,7 @@ func NewApp(t *Topology, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := t.compile(cfg.ApplicationID, cfg.ReplicationFactor)
+	compiled, err := t.Compile(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +143,13 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 	if err != nil {
 		return err
 	}
-	description := a.compiled.description
+	description := a.compiled.Description
 	if a.cfg.TopologyDescriptionPushDisabled {
 		description = nil
 	}
 	id := fmt.Sprintf("%s-StreamThread-%d", a.cfg.ClientID, i+1)
 	t, err := taskmgr.NewThread(taskmgr.Config{
-		Topology: a.compiled.topology,
+		Topology: a.compiled.Tasks,
 		Member: membership.Config{
 			Group:            a.cfg.ApplicationID,
 			ProcessID:        a.process,
@@ -159,7 +159,7 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 			ClientTags:       a.cfg.ClientTags,
 			RebalanceTimeout: a.cfg.MaxPollInterval,
 			StartTimeout:     a.cfg.StartTimeout,
-			Topology:         a.compiled.wire,
+			Topology:         a.compiled.Heartbeat,
 			Description:      description,
 			Logger:           a.cfg.Logger.With("thread", id),
 		},
@@ -175,7 +175,7 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 			}
 			return *response == ShutdownApplication
 		},
-		OnRecordError: a.onRecordError,
+		OnRecordError: a.compiled.OnRecordError,
 		OnSendError:   a.onSendError,
 		OnRunning:     func(running bool) { a.threadRunning(i, running) },
 		Logger:        a.cfg.Logger,

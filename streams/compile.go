@@ -2,6 +2,7 @@ package streams
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/odradek-go/odradek/membership"
 	"github.com/odradek-go/odradek/taskmgr"
 )
 
@@ -17,17 +19,35 @@ type internalTopic struct {
 	partitions int32 // 0: as many as the widest topic that feeds it
 }
 
-// compiled is a topology under an application id: what its threads run and what
-// its members tell the group coordinator.
-type compiled struct {
-	topology    taskmgr.Topology
-	wire        *kmsg.StreamsGroupHeartbeatRequestTopology
-	description *kmsg.TopologyDescription
+// Compiled is a topology under an application's configuration: what its threads run
+// and what its members tell the group coordinator. Applications have no need of it;
+// [NewApp] makes its own. It is for what runs tasks without a stream thread, such
+// as a test driver.
+type Compiled struct {
+	// Tasks are the subtopologies.
+	Tasks taskmgr.Topology
+
+	// Heartbeat is the topology of the heartbeat with which a member joins.
+	Heartbeat *kmsg.StreamsGroupHeartbeatRequestTopology
+
+	// Description is what a broker is told that asks (KIP-1331).
+	Description *kmsg.TopologyDescription
+
+	// OnRecordError decides about a record that could not be processed as the
+	// configuration's handlers say. It may send a dead letter to out. Nil goes on
+	// with the next record.
+	OnRecordError func(task membership.TaskID, rec *kgo.Record, err error, out taskmgr.Collector) error
 }
 
-// compile checks the topology and puts it under an application id.
-// replicationFactor is that of its internal topics, −1 for the broker's default.
-func (t *Topology) compile(applicationID string, replicationFactor int16) (*compiled, error) {
+// Compile checks the topology and puts it under an application's configuration.
+// Brokers need not be given. The error is ErrTopology, with all that is wrong, or
+// ErrConfig.
+func (t *Topology) Compile(cfg Config) (*Compiled, error) {
+	if cfg.ApplicationID == "" {
+		return nil, fmt.Errorf("%w: ApplicationID is empty", ErrConfig)
+	}
+	orDefault(&cfg.ReplicationFactor, -1) // the broker's default
+	applicationID, replicationFactor := cfg.ApplicationID, cfg.ReplicationFactor
 	if err := t.check(); err != nil {
 		return nil, err
 	}
@@ -38,10 +58,11 @@ func (t *Topology) compile(applicationID string, replicationFactor int16) (*comp
 		return topic
 	}
 	subs := t.subtopologies()
-	c := &compiled{
-		topology:    make(taskmgr.Topology, len(subs)),
-		wire:        &kmsg.StreamsGroupHeartbeatRequestTopology{},
-		description: &kmsg.TopologyDescription{},
+	c := &Compiled{
+		Tasks:         make(taskmgr.Topology, len(subs)),
+		Heartbeat:     &kmsg.StreamsGroupHeartbeatRequestTopology{},
+		Description:   &kmsg.TopologyDescription{},
+		OnRecordError: cfg.onRecordError,
 	}
 	for _, sub := range subs {
 		id := strconv.Itoa(sub.id)
@@ -96,14 +117,14 @@ func (t *Topology) compile(applicationID string, replicationFactor int16) (*comp
 		sortTopics(wire.RepartitionSourceTopics)
 		sortTopics(wire.StateChangelogTopics)
 
-		c.topology[id] = spec
-		c.wire.Subtopologies = append(c.wire.Subtopologies, wire)
-		c.description.Subtopologies = append(c.description.Subtopologies, sub.describe(id, topicName))
+		c.Tasks[id] = spec
+		c.Heartbeat.Subtopologies = append(c.Heartbeat.Subtopologies, wire)
+		c.Description.Subtopologies = append(c.Description.Subtopologies, sub.describe(id, topicName))
 	}
-	slices.SortFunc(c.wire.Subtopologies, func(a, b kmsg.StreamsGroupHeartbeatRequestTopologySubtopology) int {
+	slices.SortFunc(c.Heartbeat.Subtopologies, func(a, b kmsg.StreamsGroupHeartbeatRequestTopologySubtopology) int {
 		return cmp.Compare(a.SubtopologyID, b.SubtopologyID) // as strings, so "10" before "2"
 	})
-	return c, addCopartitionGroups(c.wire, t.copartitionGroups(topicName))
+	return c, addCopartitionGroups(c.Heartbeat, t.copartitionGroups(topicName))
 }
 
 // The settings that Java gives its internal topics.

@@ -1,4 +1,4 @@
-package streams
+package streams_test
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/odradek-go/odradek/serde"
+	. "github.com/odradek-go/odradek/streams"
 )
 
 // describedPrograms are the programs whose descriptions in testdata/descriptions
@@ -170,7 +171,7 @@ func TestDescriptions(t *testing.T) {
 			if err != nil || got != string(want) {
 				t.Errorf("describes as\n%s\n%v, in Java as\n%s", got, err, want)
 			}
-			if _, err := topology.compile("app", -1); err != nil {
+			if _, err := topology.Compile(Config{ApplicationID: "app"}); err != nil {
 				t.Error(err)
 			}
 		})

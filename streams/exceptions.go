@@ -77,16 +77,16 @@ func LogAndContinue(log *slog.Logger) ExceptionHandler {
 }
 
 // onRecordError asks the handler that the error is for, and writes the dead letter.
-func (a *App) onRecordError(task membership.TaskID, rec *kgo.Record, err error, out taskmgr.Collector) error {
-	handler := a.cfg.ProcessingExceptionHandler
+func (c *Config) onRecordError(task membership.TaskID, rec *kgo.Record, err error, out taskmgr.Collector) error {
+	handler := c.ProcessingExceptionHandler
 	switch err.(type) {
 	case *DeserializationError:
-		handler = a.cfg.DeserializationExceptionHandler
+		handler = c.DeserializationExceptionHandler
 	case *SerializationError:
-		handler = a.cfg.ProductionExceptionHandler
+		handler = c.ProductionExceptionHandler
 	}
 	resume := handler != nil && handler(ErrorHandlerContext{task, rec}, err) == Resume
-	if topic := a.cfg.DeadLetterQueueTopic; topic != "" {
+	if topic := c.DeadLetterQueueTopic; topic != "" {
 		if e := out.Send(topic, taskmgr.AnyPartition, rec.Key, rec.Value, rec.Timestamp.UnixMilli(), deadLetterHeaders(rec, err)); e != nil {
 			return e
 		}

@@ -1,8 +1,9 @@
-package streams
+package streams_test
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/membership"
+	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
+	. "github.com/odradek-go/odradek/streams"
+	"github.com/odradek-go/odradek/streamstest"
 	"github.com/odradek-go/odradek/taskmgr"
 )
 
@@ -18,23 +22,13 @@ import (
 // that are not its own.
 func run(t *testing.T, topology *Topology, records ...*kgo.Record) (out []*kgo.Record, err error) {
 	t.Helper()
-	c, err := topology.compile("app", -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPipe(t, c)
+	d := streamstest.NewDriver(t, topology)
 	for _, rec := range records {
-		produced, err := p.run(rec)
-		if err != nil {
-			return out, err
-		}
-		for _, r := range produced {
-			if !strings.HasPrefix(r.Topic, "app-") {
-				out = append(out, r)
-			}
+		if err := d.TryPipe(rec); err != nil {
+			return nil, err
 		}
 	}
-	return out, nil
+	return slices.DeleteFunc(d.Sent(), func(r *kgo.Record) bool { return strings.HasPrefix(r.Topic, "app-") }), nil
 }
 
 func record(topic string, key, value []byte) *kgo.Record {
@@ -53,7 +47,7 @@ func TestNulls(t *testing.T) {
 			Map(s, func(k string, v *string) (*string, *string) { return nil, nil }).To("out", ProducedWith(text, text))
 		}, "null null"},
 		"MapValues": {func(s *KStream[string, *string]) {
-			MapValues(s, func(*string) *string { return nil }).To("out", ProducedWith(serdeOr[string](nil), text))
+			MapValues(s, func(*string) *string { return nil }).To("out", ProducedWith(serde.String, text))
 		}, "null null"},
 		"MapValues of null": {func(s *KStream[string, *string]) { MapValues(s, orNull).To("out") }, `null "null"`},
 		"SelectKey":         {func(s *KStream[string, *string]) { SelectKey(s, null).To("out", ProducedWith(text, text)) }, "null null"},
@@ -64,14 +58,14 @@ func TestNulls(t *testing.T) {
 			FlatMap(s, func(string, *string) []KeyValue[*string, *string] { return []KeyValue[*string, *string]{{}} }).To("out", ProducedWith(text, text))
 		}, "null null"},
 		"FlatMapValues": {func(s *KStream[string, *string]) {
-			FlatMapValues(s, func(*string) []*string { return []*string{nil} }).To("out", ProducedWith(serdeOr[string](nil), text))
+			FlatMapValues(s, func(*string) []*string { return []*string{nil} }).To("out", ProducedWith(serde.String, text))
 		}, "null null"},
 		"Filter": {func(s *KStream[string, *string]) {
 			s.Filter(func(k string, v *string) bool { return k == "" && v == nil }).To("out")
 		}, "null null"},
 		"Peek": {func(s *KStream[string, *string]) { s.Peek(func(string, *string) {}).To("out") }, "null null"},
 		"ProcessValues": {func(s *KStream[string, *string]) {
-			ProcessValues(s, func() FixedKeyProcessor[string, *string, *string] { return &mirror{} }).To("out", ProducedWith(serdeOr[string](nil), text))
+			ProcessValues(s, func() FixedKeyProcessor[string, *string, *string] { return &mirror{} }).To("out", ProducedWith(serde.String, text))
 		}, "null null"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,12 +168,9 @@ func TestGetStoreErrors(t *testing.T) {
 	} {
 		b := NewBuilder()
 		Process(Stream[string, string](b, "in"), newProcessor, Processed{NewStores: []StateStore{NewKeyValueStore[string, int64]("st", nil, nil)}})
-		c, err := b.Build().compile("app", -1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := c.topology["0"].Stores[0].New()
-		if _, err := c.topology["0"].NewGraph(taskmgr.NewContext(membership.TaskID{Subtopology: "0"}, &recorder{}, s)); err == nil || !strings.Contains(err.Error(), says) {
+		sub := compile(t, b.Build()).Tasks["0"]
+		s := sub.Stores[0].New()
+		if _, err := sub.NewGraph(taskmgr.NewContext(membership.TaskID{Subtopology: "0"}, nil, s)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v does not say %s", err, says)
 		}
 	}

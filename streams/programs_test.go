@@ -1,4 +1,4 @@
-package streams
+package streams_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
+	. "github.com/odradek-go/odradek/streams"
 )
 
 // text is a string that can be null, as Java's String is.

@@ -1,4 +1,4 @@
-package streams
+package streams_test
 
 import (
 	"fmt"
@@ -13,7 +13,8 @@ import (
 
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
-	"github.com/odradek-go/odradek/taskmgr"
+	. "github.com/odradek-go/odradek/streams"
+	"github.com/odradek-go/odradek/streamstest"
 )
 
 // TestTablesAreViews: whatever comes in, in whatever order of time, the last output
@@ -32,7 +33,11 @@ func TestTablesAreViews(t *testing.T) {
 			return TableOuterJoin(l, r, joinValues, m)
 		},
 	}
-	has := map[string]joinKind{"inner": innerJoin, "left": leftJoin, "outer": outerJoin}
+	has := map[string]func(l, r bool) bool{
+		"inner": func(l, r bool) bool { return l && r },
+		"left":  func(l, _ bool) bool { return l },
+		"outer": func(l, r bool) bool { return l || r },
+	}
 	for name, join := range joins {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
@@ -56,12 +61,7 @@ func TestTablesAreViews(t *testing.T) {
 					func(_, v, a string) string { return sorted(a + v) },
 					func(_, v, a string) string { return strings.Replace(a, v, "", 1) }).ToStream().To("members")
 
-				topology := b.Build()
-				c, err := topology.compile("app", -1)
-				if err != nil {
-					rt.Fatal(err)
-				}
-				p := newPipe(t, c)
+				d := streamstest.NewDriver(rt, b.Build())
 				tables := map[string]map[string]string{"l": {}, "r": {}}
 				outputs := map[string]map[string]string{"joined": {}, "counts": {}, "members": {}}
 				for range rapid.IntRange(0, 30).Draw(rt, "records") {
@@ -74,7 +74,7 @@ func TestTablesAreViews(t *testing.T) {
 						rec.Value = []byte(value)
 						tables[topic][key] = value
 					}
-					fold(rt, p, rec, outputs)
+					fold(rt, d, rec, outputs)
 				}
 
 				want := make(map[string]string)
@@ -84,7 +84,7 @@ func TestTablesAreViews(t *testing.T) {
 					if !inLeft {
 						l = ""
 					}
-					if has[name].has(inLeft, r != "") && !hasY("", joinValues(l, r)) {
+					if has[name](inLeft, r != "") && !hasY("", joinValues(l, r)) {
 						want[key] = joinValues(l, r)
 					}
 				}
@@ -108,7 +108,7 @@ func TestTablesAreViews(t *testing.T) {
 				// And so are they when looked up.
 				looked := map[string]map[string]string{"looked-up": {}}
 				for _, key := range []string{"a", "b", "c"} {
-					fold(rt, p, &kgo.Record{Topic: "s", Key: []byte(key), Value: []byte("s"), Timestamp: time.UnixMilli(5)}, looked)
+					fold(rt, d, &kgo.Record{Topic: "s", Key: []byte(key), Value: []byte("s"), Timestamp: time.UnixMilli(5)}, looked)
 					if got := looked["looked-up"][key]; got != joinValues("s", want[key]) {
 						rt.Errorf("%q is looked up as %q, want %q", key, got, joinValues("s", want[key]))
 					}
@@ -119,12 +119,11 @@ func TestTablesAreViews(t *testing.T) {
 }
 
 // fold runs a record and keeps the last value of each key in the outputs.
-func fold(t *rapid.T, p *pipe, rec *kgo.Record, outputs map[string]map[string]string) {
-	produced, err := p.run(rec)
-	if err != nil {
+func fold(t *rapid.T, d *streamstest.Driver, rec *kgo.Record, outputs map[string]map[string]string) {
+	if err := d.TryPipe(rec); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range produced {
+	for _, r := range d.Sent() {
 		if to := outputs[r.Topic]; to != nil {
 			delete(to, string(r.Key))
 			if r.Value != nil {
@@ -158,36 +157,30 @@ func TestTransformedTable(t *testing.T) {
 				TableTransformed[string, string]{Materialized: Materialized[string, string]{Name: store}, Stores: []string{"suffixes"}})
 			TableGroupBy(table, func(k, v string) (string, string) { return v, k }).Count().ToStream().To("counts")
 			JoinTable(Stream[string, string](b, "s"), table, joinValues).To("joined")
-			c, err := b.Build().compile("app", -1)
-			if err != nil {
-				t.Fatal(err)
+			d := streamstest.NewDriver(t, b.Build())
+			var got []string
+			for _, in := range []string{"suffix:-:1", "in:a:x", "in:b:x", "s:a:s", "in:a:gone", "s:a:s", "in:a:", "in:b:y"} {
+				part := strings.Split(in, ":")
+				rec := record(part[0], []byte(part[1]), []byte(part[2]))
+				if part[2] == "" {
+					rec.Value = nil
+				}
+				if err := d.TryPipe(rec); err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range d.Sent() {
+					switch r.Topic {
+					case "counts":
+						got = append(got, fmt.Sprintf("%s=%d", r.Key, r.Value[7]))
+					case "joined":
+						got = append(got, string(r.Value))
+					}
+				}
 			}
-			t.Run("run", func(t *testing.T) {
-				p := newPipe(t, c)
-				var got []string
-				for _, in := range []string{"suffix:-:1", "in:a:x", "in:b:x", "s:a:s", "in:a:gone", "s:a:s", "in:a:", "in:b:y"} {
-					part := strings.Split(in, ":")
-					rec := &kgo.Record{Topic: part[0], Key: []byte(part[1]), Value: []byte(part[2]), Partition: taskmgr.AnyPartition, Timestamp: time.UnixMilli(1)}
-					if part[2] == "" {
-						rec.Value = nil
-					}
-					produced, err := p.run(rec)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for _, r := range produced {
-						switch r.Topic {
-						case "counts":
-							got = append(got, fmt.Sprintf("%s=%d", r.Key, r.Value[7]))
-						case "joined":
-							got = append(got, string(r.Value))
-						}
-					}
-				}
-				if want := "x1=1 x1=2 s+x1 x1=1 x1=0 y1=1"; strings.Join(got, " ") != want {
-					t.Errorf("got %s, want %s", strings.Join(got, " "), want)
-				}
-			})
+			if want := "x1=1 x1=2 s+x1 x1=1 x1=0 y1=1"; strings.Join(got, " ") != want {
+				t.Errorf("got %s, want %s", strings.Join(got, " "), want)
+			}
+			d.Close()
 			want := 1
 			if store == "" {
 				want = 2 // the join has one of its own

@@ -1,11 +1,14 @@
-package streams
+package streams_test
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/odradek-go/odradek/serde"
+	. "github.com/odradek-go/odradek/streams"
 )
 
 // passOn is a processor that sends on what it gets.
@@ -146,8 +149,9 @@ func TestSubtopologies(t *testing.T) {
 	}
 	topology.AddStateStore(NewTimestampedKeyValueStore[string, string]("shared", nil, nil), "z-p", "a-p")
 	var got []string
-	for _, sub := range topology.subtopologies() {
-		got = append(got, strings.Join(sub.sourceTopics(), "+"))
+	c := compile(t, topology)
+	for _, id := range slices.Sorted(maps.Keys(c.Tasks)) {
+		got = append(got, strings.Join(c.Tasks[id].SourceTopics, "+"))
 	}
 	if want := "z-in+a-in m-in"; strings.Join(got, " ") != want {
 		t.Errorf("subtopologies read %q, want %q", got, want)

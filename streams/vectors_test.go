@@ -1,4 +1,4 @@
-package streams
+package streams_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/odradek-go/odradek/state"
+	. "github.com/odradek-go/odradek/streams"
+	"github.com/odradek-go/odradek/streamstest"
 	"github.com/odradek-go/odradek/taskmgr"
 )
 
@@ -80,37 +84,44 @@ func checkVector(t *testing.T, name string, topology *Topology) {
 	if err := json.Unmarshal(data, &v); err != nil {
 		t.Fatal(err)
 	}
-	c, err := topology.compile("app", -1)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if text, err := topology.Describe(); err != nil || text != v.Describe.Text {
 		t.Errorf("describes as\n%s\n%v, in Java as\n%s", text, err, v.Describe.Text)
 	}
+	c := compile(t, topology)
 	if v.HeartbeatTopology.Body != "" {
 		checkHeartbeat(t, c, v.HeartbeatTopology.Version, decode(t, v.HeartbeatTopology.Body))
 	}
 	checkDescription(t, c, v)
-	checkPipe(t, c, v)
+	checkPipe(t, topology, v)
+}
+
+// compile puts a topology under the application id "app".
+func compile(t *testing.T, topology *Topology) *Compiled {
+	t.Helper()
+	c, err := topology.Compile(Config{ApplicationID: "app"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // checkHeartbeat compares the bytes of a whole joining request.
-func checkHeartbeat(t *testing.T, c *compiled, version int16, want []byte) {
+func checkHeartbeat(t *testing.T, c *Compiled, version int16, want []byte) {
 	t.Helper()
 	req := kmsg.NewPtrStreamsGroupHeartbeatRequest()
 	if err := func() error { req.Version = version; return req.ReadFrom(want) }(); err != nil {
 		t.Fatal(err)
 	}
-	req.Topology = c.wire
+	req.Topology = c.Heartbeat
 	if got := req.AppendTo(nil); !bytes.Equal(got, want) {
 		t.Errorf("the topology of the heartbeat is\n%q\nin Java\n%q", got, want)
 	}
 }
 
-func checkDescription(t *testing.T, c *compiled, v vector) {
+func checkDescription(t *testing.T, c *Compiled, v vector) {
 	t.Helper()
 	for i, want := range v.Description.Subtopologies {
-		got := c.description.Subtopologies[i]
+		got := c.Description.Subtopologies[i]
 		if got.SubtopologyID != want.SubtopologyID || len(got.Nodes) != len(want.Nodes) {
 			t.Fatalf("subtopology %q with %d nodes is described, in Java %q with %d", got.SubtopologyID, len(got.Nodes), want.SubtopologyID, len(want.Nodes))
 		}
@@ -122,6 +133,75 @@ func checkDescription(t *testing.T, c *compiled, v vector) {
 			}
 		}
 	}
+}
+
+// checkPipe runs the vector's input and compares all that is produced, in order,
+// and what is in the stores at the end.
+func checkPipe(t *testing.T, topology *Topology, v vector) {
+	t.Helper()
+	d := streamstest.NewDriver(t, topology, streamstest.WithStartTime(time.UnixMilli(0)))
+	for i, step := range v.Pipe.Steps {
+		if err := d.TryPipe(step.Input.record(t)); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		var want []*kgo.Record
+		for _, r := range step.Output {
+			want = append(want, r.record(t))
+		}
+		if got := d.Sent(); dump(got) != dump(want) {
+			t.Errorf("step %d produced\n%sin Java\n%s", i, dump(got), dump(want))
+		}
+	}
+	if names := d.StoreNames(); len(names) != len(v.Pipe.FinalStores) {
+		t.Errorf("the stores are %q, in Java there are %d", names, len(v.Pipe.FinalStores))
+	}
+	for name, want := range v.Pipe.FinalStores {
+		got := contents(t, streamstest.Store[state.Store](d, name))
+		if len(got) != len(want.Entries) {
+			t.Errorf("store %q has %v, in Java %d entries", name, got, len(want.Entries))
+		}
+		for _, e := range want.Entries {
+			if got, want := got[string(e.Key)], compact(t, e.Value); got != want {
+				t.Errorf("store %q has %s: %s, in Java %s", name, e.Key, got, want)
+			}
+		}
+	}
+}
+
+// contents are the entries of a key-value store of whatever types as JSON, in the
+// form of the vectors.
+func contents(t *testing.T, s state.Store) map[string]string {
+	entries := make(map[string]string)
+	scan := reflect.ValueOf(s).MethodByName("Range")
+	it := scan.Call([]reflect.Value{reflect.Zero(scan.Type().In(0)), reflect.Zero(scan.Type().In(1))})[0]
+	get := func(method string) any { return it.MethodByName(method).Call(nil)[0].Interface() }
+	for get("Next").(bool) {
+		value := get("Value")
+		if it.MethodByName("Timestamp").IsValid() {
+			value = map[string]any{"value": value, "timestamp": get("Timestamp")}
+		}
+		entries[marshal(t, get("Key"))] = marshal(t, value)
+	}
+	if err := get("Close"); err != nil {
+		t.Error(err)
+	}
+	return entries
+}
+
+func marshal(t *testing.T, v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func compact(t *testing.T, data json.RawMessage) string {
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatal(err)
+	}
+	return marshal(t, v)
 }
 
 func (r *vectorRecord) record(t *testing.T) *kgo.Record {
@@ -170,4 +250,8 @@ func quoted(b []byte) string {
 		return "null"
 	}
 	return strconv.Quote(string(b))
+}
+
+func equalPointers[T comparable](a, b *T) bool {
+	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }

@@ -1,12 +1,15 @@
 // Package streamstest helps to test programs that use Odradek, without a Kafka cluster.
 //
+// Driver runs a topology in a test without any broker, record by record: it is the quickest way to test what a topology
+// computes, as Java's TopologyTestDriver. Begin with NewDriver.
+//
 // Broker is an embedded Kafka: the in-memory broker of franz-go (kfake) with a streams-group coordinator (KIP-1071,
 // KIP-1331) that behaves as that of Apache Kafka 4.4. It creates internal topics, assigns active, standby and warm-up
 // tasks, reports every status, fences, times out sessions, publishes endpoints, keeps topology descriptions, and checks
 // who may commit offsets for whom. It works in simulated time too (testing/synctest, see WithNetwork). Begin with
 // NewBroker.
 //
-// # What it does not do
+// # What Broker does not do
 //
 // The coordinator answers requests before kfake looks at them. Therefore:
 //
@@ -23,5 +26,5 @@
 // 4.4 only has the settings for it. And while source topics are missing, a member with an endpoint is told so, when
 // Kafka 4.4 answers it UNKNOWN_SERVER_ERROR.
 //
-// The package may import kfake, kmsg and what is public in Odradek.
+// The package may import kfake, kgo, kmsg and what is public in Odradek.
 package streamstest
