@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/odradek-go/odradek/internal/javahash"
 )
 
 // copartitionGroups are the sets of topics that must have equal numbers of
@@ -16,7 +18,7 @@ func (t *Topology) copartitionGroups(topicName func(string) string) [][]string {
 	var topics []string // that are in a group, in the order in which they got there
 	for _, sources := range t.copartitioned {
 		var own []string
-		for _, source := range hashSet(sources) {
+		for _, source := range javahash.Strings(sources) {
 			// A source that was merged into another one is not there.
 			if n := t.byName[source]; n != nil {
 				for _, topic := range n.topics {
@@ -26,7 +28,7 @@ func (t *Topology) copartitionGroups(topicName func(string) string) [][]string {
 				}
 			}
 		}
-		own = hashSet(own)
+		own = javahash.Strings(own)
 		g := &group{}
 		if i := slices.IndexFunc(own, func(topic string) bool { return of[topic] != nil }); i >= 0 {
 			g = of[own[i]]
@@ -43,14 +45,14 @@ func (t *Topology) copartitionGroups(topicName func(string) string) [][]string {
 	}
 	var groups [][]string
 	for _, topic := range topics {
-		sorted := hashSet(of[topic].topics)
+		sorted := javahash.Strings(of[topic].topics)
 		if !slices.ContainsFunc(groups, func(g []string) bool { return slices.Equal(g, sorted) }) {
 			groups = append(groups, sorted)
 		}
 	}
-	return hashOrder(groups, func(g []string) (h int32) {
+	return javahash.Order(groups, func(g []string) (h int32) {
 		for _, topic := range g {
-			h += stringHash(topic)
+			h += javahash.String(topic)
 		}
 		return h
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/odradek-go/odradek/internal/javahash"
 )
 
 // Describe returns the topology as text, in the format of Java's
@@ -47,7 +49,7 @@ func bySize(a, b *describedNode) int {
 func described(sub *subtopology) []*describedNode {
 	of := make(map[*node]*describedNode)
 	var nodes []*describedNode
-	for _, n := range hashOrder(sub.nodes, func(n *node) int32 { return stringHash(n.name) }) {
+	for _, n := range javahash.Order(sub.nodes, func(n *node) int32 { return javahash.String(n.name) }) {
 		of[n] = &describedNode{node: n, size: 1}
 		nodes = append(nodes, of[n])
 	}
@@ -72,9 +74,9 @@ func (n *describedNode) grow(by int) {
 func (n *describedNode) describe(b *strings.Builder) {
 	switch n.kind {
 	case sourceKind:
-		fmt.Fprintf(b, "    Source: %s (topics: [%s])\n", n.name, strings.Join(hashSet(n.topics), ", "))
+		fmt.Fprintf(b, "    Source: %s (topics: [%s])\n", n.name, strings.Join(javahash.Strings(n.topics), ", "))
 	case processorKind:
-		fmt.Fprintf(b, "    Processor: %s (stores: [%s])\n", n.name, strings.Join(hashSet(n.stores), ", "))
+		fmt.Fprintf(b, "    Processor: %s (stores: [%s])\n", n.name, strings.Join(javahash.Strings(n.stores), ", "))
 	case sinkKind:
 		if n.topic != "" {
 			fmt.Fprintf(b, "    Sink: %s (topic: %s)\n", n.name, n.topic)
