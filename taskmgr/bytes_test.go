@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"os"
 	"strconv"
 	"testing"
@@ -29,8 +30,9 @@ func TestMetadataEqualsJava(t *testing.T) {
 	var recorded struct {
 		Cases []struct {
 			Metadata      string
-			PartitionTime *int64         `json:"partition_time"`
-			Processors    map[string]int `json:"processor_metadata"`
+			PartitionTime *int64           `json:"partition_time"`
+			Processors    map[string]int64 `json:"processor_metadata"`
+			HashMap       bool             `json:"hash_map"` // and not a map in the keys' order
 			Decoded       *struct {
 				PartitionTime int64 `json:"partition_time"`
 			}
@@ -39,22 +41,22 @@ func TestMetadataEqualsJava(t *testing.T) {
 	readJSON(t, "commit-metadata.json", &recorded)
 	encoded, decoded := 0, 0
 	for _, c := range recorded.Cases {
-		want := int64(-1)
+		var want offsetMetadata
 		switch {
 		case c.PartitionTime != nil:
-			want = *c.PartitionTime
-			if len(c.Processors) == 0 {
+			want = offsetMetadata{*c.PartitionTime, c.Processors}
+			if len(c.Processors) < 2 || c.HashMap {
 				encoded++
-				if got := encodeMetadata(want); got != c.Metadata {
-					t.Errorf("time %d is encoded as %q, in Java as %q", want, got, c.Metadata)
+				if got := want.encode(); got != c.Metadata {
+					t.Errorf("%v is encoded as %q, in Java as %q", want, got, c.Metadata)
 				}
 			}
 		case c.Decoded != nil:
-			want = c.Decoded.PartitionTime
+			want.time = c.Decoded.PartitionTime
 			decoded++
 		}
-		if got := decodeMetadata(c.Metadata); got != want {
-			t.Errorf("%q is decoded as time %d, in Java as %d", c.Metadata, got, want)
+		if got := decodeMetadata(c.Metadata); got.time != want.time || !maps.Equal(got.processors, want.processors) {
+			t.Errorf("%q is decoded as %v, in Java as %v", c.Metadata, got, want)
 		}
 	}
 	if encoded == 0 || decoded == 0 {
@@ -62,12 +64,33 @@ func TestMetadataEqualsJava(t *testing.T) {
 	}
 }
 
+// TestBrokenMetadata: what Java can't read, we don't read either, but the time that
+// stands before it.
+func TestBrokenMetadata(t *testing.T) {
+	whole := offsetMetadata{7, map[string]int64{"k1": 5}}
+	b, err := base64.StdEncoding.DecodeString(whole.encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(b) {
+		got, want := decodeMetadata(base64.StdEncoding.EncodeToString(b[:n])), int64(7)
+		if n < 9 {
+			want = -1
+		}
+		if got.time != want || len(got.processors) > 0 {
+			t.Errorf("%d bytes of %d are decoded as %v", n, len(b), got)
+		}
+	}
+}
+
 func FuzzDecodeMetadata(f *testing.F) {
 	f.Add("AgAAAAAAAAB6")
+	f.Add("AgAAAAAAAAB6AAAAAgAAAAJrMQAAAAAAAAAFAAAABGtleTIAAAAAAAAACQ==")
 	f.Add("%%%")
 	f.Fuzz(func(t *testing.T, s string) {
-		if time := decodeMetadata(s); time != -1 && decodeMetadata(encodeMetadata(time)) != time {
-			t.Errorf("%q is time %d, which does not survive", s, time)
+		m := decodeMetadata(s)
+		if again := decodeMetadata(m.encode()); again.time != m.time || !maps.Equal(again.processors, m.processors) {
+			t.Errorf("%q is %v, which does not survive: %v", s, m, again)
 		}
 	})
 }

@@ -56,8 +56,8 @@ func retriable(err error) bool {
 	return kgo.IsRetryableBrokerErr(err) || errors.As(err, &op)
 }
 
-// commitOffsets commits the next offsets of the inputs and their partitions'
-// times, and marks what was committed as clean. It makes one attempt.
+// commitOffsets commits the next offsets of the inputs, with their partitions' times
+// and their tasks' processor metadata, and marks what was committed as clean. It makes one attempt.
 func commitOffsets(ctx context.Context, client *kgo.Client, who identity, topics topics, inputs []*input) error {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.MemberID, req.Generation, req.InstanceID = who.group, who.member, who.epoch, who.instance
@@ -79,7 +79,7 @@ func commitOffsets(ctx context.Context, client *kgo.Client, who identity, topics
 		}
 		rp := kmsg.NewOffsetCommitRequestTopicPartition()
 		rp.Partition, rp.Offset, rp.LeaderEpoch = in.partition, in.next, in.leaderEpoch
-		rp.Metadata = kmsg.StringPtr(encodeMetadata(in.time))
+		rp.Metadata = kmsg.StringPtr(in.task.ctx.OffsetMetadata(in.time))
 		req.Topics[i].Partitions = append(req.Topics[i].Partitions, rp)
 		asked[key{in.topic, in.partition}] = in
 	}
@@ -110,8 +110,8 @@ func commitOffsets(ctx context.Context, client *kgo.Client, who identity, topics
 	return worst(errs)
 }
 
-// fetchOffsets fills in the committed offset, leader epoch and time of each
-// input; next is −1 where nothing was committed. It makes one attempt.
+// fetchOffsets fills in the committed offset, leader epoch, time and processor
+// metadata of each input; next is −1 where nothing was committed. It makes one attempt.
 func fetchOffsets(ctx context.Context, client *kgo.Client, who identity, topics topics, inputs []*input) error {
 	group := kmsg.NewOffsetFetchRequestGroup()
 	group.Group, group.MemberEpoch = who.group, who.epoch
@@ -120,7 +120,7 @@ func fetchOffsets(ctx context.Context, client *kgo.Client, who identity, topics 
 	}
 	index := make(map[string]int)
 	for _, in := range inputs {
-		in.next, in.leaderEpoch, in.time = -1, -1, -1
+		in.next, in.leaderEpoch, in.time, in.processors = -1, -1, -1, nil
 		i, ok := index[in.topic]
 		if !ok {
 			i = len(group.Topics)
@@ -154,7 +154,8 @@ func fetchOffsets(ctx context.Context, client *kgo.Client, who identity, topics 
 					if in.topic == topic && in.partition == rp.Partition && rp.Offset >= 0 {
 						in.next, in.leaderEpoch = rp.Offset, rp.LeaderEpoch
 						if rp.Metadata != nil {
-							in.time = decodeMetadata(*rp.Metadata)
+							m := decodeMetadata(*rp.Metadata)
+							in.time, in.processors = m.time, m.processors
 						}
 					}
 				}

@@ -145,14 +145,20 @@ type input struct {
 	head  int64         // the time of queue[0], once it is known
 	timed bool          // head is known
 
-	time        int64 // the highest record time yet, −1 before the first
-	next        int64 // the offset to commit: that of the next record
-	leaderEpoch int32 // of the last processed record
-	dirty       bool  // next has moved since it was last committed
+	time        int64            // the highest record time yet, −1 before the first
+	processors  map[string]int64 // the task's processor metadata, as committed with this one
+	next        int64            // the offset to commit: that of the next record
+	leaderEpoch int32            // of the last processed record
+	dirty       bool             // next has moved since it was last committed
 }
 
 // start makes the task's graph and inputs and sets it running.
 func (t *task) start(inputs []*input) error {
+	t.ctx.processorMetadata = nil
+	for _, in := range inputs {
+		t.ctx.streamTime = max(t.ctx.streamTime, in.time)
+		t.ctx.recall(in.processors)
+	}
 	graph, err := t.spec.NewGraph(t.ctx)
 	if err != nil {
 		return t.fail(err)
@@ -162,7 +168,6 @@ func (t *task) start(inputs []*input) error {
 		if in.source = graph.Source(in.topic); in.source == nil {
 			return t.fail(fmt.Errorf("the graph has no source for topic %q", in.topic))
 		}
-		t.ctx.streamTime = max(t.ctx.streamTime, in.time)
 	}
 	return nil
 }
@@ -293,6 +298,12 @@ func (t *task) flush() error {
 	for _, s := range t.stores {
 		if err := s.Flush(); err != nil {
 			return t.fail(err)
+		}
+	}
+	if t.ctx.metadataChanged {
+		t.ctx.metadataChanged = false
+		for _, in := range t.inputs {
+			in.dirty = in.dirty || in.next >= 0 // it is committed with all of them
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -292,5 +293,55 @@ func TestWorst(t *testing.T) {
 	}
 	if err := of(kerr.NotCoordinator, kerr.TopicAuthorizationFailed); !errors.Is(err, kerr.TopicAuthorizationFailed) {
 		t.Errorf("got %v, not the error that can't be retried", err)
+	}
+}
+
+// TestProcessorMetadata: what processors want to know again is there before the
+// graph is made, and is committed with all partitions, of which those that have
+// nothing else to commit say it too.
+func TestProcessorMetadata(t *testing.T) {
+	atStart := make(map[string]int64)
+	task, err := newTask(membership.TaskID{}, Subtopology{NewGraph: func(ctx *Context) (Graph, error) {
+		for _, key := range []string{"a", "b", "c"} {
+			if value, ok := ctx.ProcessorMetadata(key); ok {
+				atStart[key] = value
+			}
+		}
+		return &fakeGraph{ctx: ctx}, nil
+	}}, nil, restored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := []*input{
+		{task: task, topic: "x", next: 5, processors: map[string]int64{"a": 1, "b": 2}},
+		{task: task, topic: "y", next: 7, processors: map[string]int64{"a": 3, "b": 1}},
+		{task: task, topic: "z", next: -1},
+	}
+	if err := task.start(inputs); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int64{"a": 3, "b": 2}; !maps.Equal(atStart, want) {
+		t.Errorf("it starts with %v, want %v", atStart, want)
+	}
+	if err := task.flush(); err != nil || task.dirty() {
+		t.Errorf("a flush leaves something to commit where nothing has changed (%v)", err)
+	}
+	task.ctx.SetProcessorMetadata("c", 9)
+	if err := task.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if !inputs[0].dirty || !inputs[1].dirty || inputs[2].dirty {
+		t.Errorf("to commit are %v, %v, %v; want those with an offset", inputs[0].dirty, inputs[1].dirty, inputs[2].dirty)
+	}
+	if got := decodeMetadata(task.ctx.OffsetMetadata(4)); got.time != 4 || !maps.Equal(got.processors, map[string]int64{"a": 3, "b": 2, "c": 9}) {
+		t.Errorf("committed is %v", got)
+	}
+	// Elsewhere it may have gone on: what is there now is forgotten.
+	clear(atStart)
+	if err := task.start([]*input{{task: task, topic: "x", next: 6, processors: map[string]int64{"c": 10}}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int64{"c": 10}; !maps.Equal(atStart, want) {
+		t.Errorf("it starts again with %v, want %v", atStart, want)
 	}
 }

@@ -76,6 +76,9 @@ type Context struct {
 	stores     map[string]state.Store
 	record     *kgo.Record
 	streamTime int64
+
+	processorMetadata map[string]int64
+	metadataChanged   bool // since it was last committed
 }
 
 // NewContext returns the context of a task that no thread runs: a test driver's.
@@ -104,3 +107,38 @@ func (c *Context) Record() *kgo.Record { return c.record }
 // StreamTime is the highest record time that the task has seen, in
 // milliseconds, and -1 before the first record.
 func (c *Context) StreamTime() int64 { return c.streamTime }
+
+// ProcessorMetadata is a number that a processor has set for a key of its own, in
+// this task or before it moved here; ok is false where there is none.
+func (c *Context) ProcessorMetadata(key string) (value int64, ok bool) {
+	value, ok = c.processorMetadata[key]
+	return value, ok
+}
+
+// SetProcessorMetadata sets such a number. It is committed along with what was
+// processed up to now, in the metadata of the offsets (KIP-825).
+func (c *Context) SetProcessorMetadata(key string, value int64) {
+	if c.processorMetadata == nil {
+		c.processorMetadata = make(map[string]int64)
+	}
+	c.processorMetadata[key], c.metadataChanged = value, true
+}
+
+// recall takes over processor metadata that was committed. Of several values, which
+// partitions may have whose commits lie apart, the highest counts.
+func (c *Context) recall(committed map[string]int64) {
+	for key, value := range committed {
+		if known, ok := c.processorMetadata[key]; !ok || value > known {
+			if c.processorMetadata == nil {
+				c.processorMetadata = make(map[string]int64)
+			}
+			c.processorMetadata[key] = value
+		}
+	}
+}
+
+// OffsetMetadata is the metadata that is committed with the offset of a partition
+// whose time is partitionTime, in milliseconds.
+func (c *Context) OffsetMetadata(partitionTime int64) string {
+	return offsetMetadata{partitionTime, c.processorMetadata}.encode()
+}
