@@ -166,7 +166,7 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 		Client:         a.cfg.clientOptions(),
 		ClientID:       id,
 		CommitInterval: a.cfg.CommitInterval,
-		Reset:          a.cfg.AutoOffsetReset.offset(),
+		Reset:          a.cfg.AutoOffsetReset.offset,
 		CloseTimeout:   a.cfg.CloseTimeout,
 		Leave:          a.cfg.Leave,
 		OnFailure: func(err error) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,21 +66,35 @@ func TestTableRestoredFromItsTopic(t *testing.T) {
 
 // TestOffsetResetOfSource: a source can begin elsewhere than the others.
 func TestOffsetResetOfSource(t *testing.T) {
-	simulate(t, func(t *testing.T, w *world) {
-		w.produce(t, "before")
-		b := streams.NewBuilder()
-		streams.Stream(b, "in", streams.Consumed[string, string]{OffsetReset: new(streams.ResetLatest)}).To("out")
-		stop := w.start(t, b.Build())
-		time.Sleep(10 * time.Second)
-		w.produce(t, "after")
-		time.Sleep(5 * time.Second)
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-		if out := w.consume(t, "out"); len(out) != 1 || string(out[0].Value) != "after" {
-			t.Errorf("the output is %v", out)
-		}
-	})
+	for want, reset := range map[string]streams.OffsetReset{
+		"after, lately, long ago": {},
+		"after, lately":           streams.ResetByDuration(time.Hour),
+		"after":                   streams.ResetLatest,
+	} {
+		simulate(t, func(t *testing.T, w *world) {
+			w.produce(t, "long ago")
+			time.Sleep(2 * time.Hour)
+			w.produce(t, "lately")
+			time.Sleep(time.Minute)
+			b := streams.NewBuilder()
+			streams.Stream(b, "in", streams.Consumed[string, string]{OffsetReset: reset}).To("out")
+			stop := w.start(t, b.Build())
+			time.Sleep(10 * time.Second)
+			w.produce(t, "after")
+			time.Sleep(5 * time.Second)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			var got []string
+			for _, r := range w.consume(t, "out") {
+				got = append(got, string(r.Value))
+			}
+			slices.Sort(got)
+			if strings.Join(got, ", ") != want {
+				t.Errorf("the output is %q, want %s", got, want)
+			}
+		})
+	}
 }
 
 // TestPartitioner: a sink's partitioner sees the topic's partitions and chooses; it

@@ -46,7 +46,7 @@ func TestBuilderErrors(t *testing.T) {
 			return b.Build()
 		}, []string{`"a"`, "twice"}},
 		"different resets": {func(b *Builder) *Topology {
-			Stream(b, "in", Consumed[string, string]{OffsetReset: new(ResetLatest)}).To("o1")
+			Stream(b, "in", Consumed[string, string]{OffsetReset: ResetLatest}).To("o1")
 			Stream[string, string](b, "in").To("o2")
 			return b.Build()
 		}, []string{`"in"`, "reset"}},

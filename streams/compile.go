@@ -74,11 +74,11 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 		for _, n := range sub.nodes {
 			for _, topic := range n.topics {
 				spec.SourceTopics = append(spec.SourceTopics, topicName(topic))
-				if n.reset != nil {
+				if n.reset != (OffsetReset{}) {
 					if spec.Reset == nil {
-						spec.Reset = make(map[string]kgo.Offset)
+						spec.Reset = make(map[string]taskmgr.Reset)
 					}
-					spec.Reset[topicName(topic)] = n.reset.offset()
+					spec.Reset[topicName(topic)] = n.reset.offset
 				}
 			}
 		}

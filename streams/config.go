@@ -133,22 +133,6 @@ const (
 	ShutdownApplication                                  // every member of the group ends, on all hosts
 )
 
-// OffsetReset is where a partition without a committed offset begins.
-type OffsetReset int8
-
-// The ways to begin.
-const (
-	ResetEarliest OffsetReset = iota // at the partition's start
-	ResetLatest                      // at its end
-)
-
-func (r OffsetReset) offset() kgo.Offset {
-	if r == ResetLatest {
-		return kgo.NewOffset().AtEnd()
-	}
-	return kgo.NewOffset().AtStart()
-}
-
 // withDefaults returns the configuration with defaults filled in, or all that is
 // wrong with it.
 func (c Config) withDefaults() (Config, error) {
@@ -167,8 +151,9 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.CloseTimeout >= 0, "CloseTimeout %v is negative", c.CloseTimeout)
 	require(c.StartTimeout >= 0, "StartTimeout %v is negative", c.StartTimeout)
 	require(c.ReplicationFactor >= -1, "ReplicationFactor %d is negative", c.ReplicationFactor)
-	require(c.AutoOffsetReset == ResetEarliest || c.AutoOffsetReset == ResetLatest, "AutoOffsetReset %d is unknown", c.AutoOffsetReset)
-	_, err := c.endpoint()
+	err := c.AutoOffsetReset.check()
+	require(err == nil, "AutoOffsetReset: %v", err)
+	_, err = c.endpoint()
 	require(err == nil, "ApplicationServer %q is not host:port: %v", c.ApplicationServer, err)
 	if len(errs) > 0 {
 		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(errs...))

@@ -78,7 +78,7 @@ func (p *plan) mergeSources(t *Topology) {
 				t.errorf("sources %q and %q read topic %q, but not the same topics: %q and %q", main.name, n.name, topic, main.source.topics, n.source.topics)
 			case main.source.types != n.source.types:
 				t.errorf("sources %q and %q read topic %q as different types: %v and %v", main.name, n.name, topic, main.source.types, n.source.types)
-			case !equalPointers(main.source.reset, n.source.reset):
+			case main.source.reset != n.source.reset:
 				t.errorf("sources %q and %q read topic %q with different offset resets", main.name, n.name, topic)
 			default:
 				for _, child := range slices.Clone(n.children) {
@@ -112,8 +112,4 @@ func (p *plan) dropNullKeys() {
 			n.repartition.dropNullKeys = !visit(n)
 		}
 	}
-}
-
-func equalPointers[T comparable](a, b *T) bool {
-	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }

@@ -225,7 +225,7 @@ var vectorPrograms = map[string]func(*Builder) *Topology{
 		t := NewTopology()
 		AddSource(t, "src1", Consumed[string, string]{}, "in1")
 		AddSource(t, "src2", Consumed[string, string]{}, "in2a", "in2b")
-		AddSource(t, "src3", Consumed[string, string]{OffsetReset: new(ResetLatest)}, "in3")
+		AddSource(t, "src3", Consumed[string, string]{OffsetReset: ResetLatest}, "in3")
 		AddProcessor(t, "p1", newCounting("st"), "src1")
 		AddProcessor(t, "p2", newUpper, "src2", "p1")
 		AddProcessor(t, "p3", newCounting("st"), "src3")
@@ -240,7 +240,7 @@ var vectorPrograms = map[string]func(*Builder) *Topology{
 	},
 	"62-timestamp-extractor-and-offset-reset": func(b *Builder) *Topology {
 		Stream(b, "in", Consumed[string, string]{
-			OffsetReset: new(ResetLatest),
+			OffsetReset: ResetLatest,
 			TimestampExtractor: func(r Record[string, string], _ int64) (int64, error) {
 				if n, err := strconv.ParseInt(r.Value, 10, 64); err == nil {
 					return n, nil
@@ -248,7 +248,7 @@ var vectorPrograms = map[string]func(*Builder) *Topology{
 				return -1, nil
 			},
 		}).To("o1")
-		Table(b, "tab", Consumed[string, string]{Name: "tsrc", OffsetReset: new(ResetEarliest)}).ToStream().To("o2")
+		Table(b, "tab", Consumed[string, string]{Name: "tsrc", OffsetReset: ResetEarliest}).ToStream().To("o2")
 		return b.Build()
 	},
 	"66-cogroup-explicit-repartition": func(b *Builder) *Topology {

@@ -10,7 +10,7 @@ import (
 type sourcePlan struct {
 	topics []string
 	types  reflect.Type
-	reset  *OffsetReset
+	reset  OffsetReset
 }
 
 // Stream is the stream of a topic's records.
@@ -43,9 +43,9 @@ type Consumed[K, V any] struct {
 	// [FailOnInvalidTimestamp].
 	TimestampExtractor TimestampExtractor[K, V]
 
-	// OffsetReset is where a partition without a committed offset begins; nil:
-	// as Config.AutoOffsetReset says.
-	OffsetReset *OffsetReset
+	// OffsetReset is where a partition without a committed offset begins; the
+	// zero value: as Config.AutoOffsetReset says.
+	OffsetReset OffsetReset
 }
 
 // ConsumedWith is a Consumed with serdes.
@@ -63,4 +63,4 @@ func (c Consumed[K, V]) WithTimestampExtractor(e TimestampExtractor[K, V]) Consu
 }
 
 // WithOffsetReset returns a copy with that offset reset.
-func (c Consumed[K, V]) WithOffsetReset(r OffsetReset) Consumed[K, V] { c.OffsetReset = &r; return c }
+func (c Consumed[K, V]) WithOffsetReset(r OffsetReset) Consumed[K, V] { c.OffsetReset = r; return c }

@@ -40,7 +40,7 @@ type node struct {
 	parents  []*node
 	children []*node
 	topics   []string // that a source reads
-	reset    *OffsetReset
+	reset    OffsetReset
 	topic    string   // that a sink writes, empty if it chooses
 	stores   []string // that a processor uses
 	in, out  reflect.Type
@@ -71,6 +71,9 @@ func AddSource[K, V any](t *Topology, name string, c Consumed[K, V], topics ...s
 				t.errorf("source %q: topic %q is read by source %q already", name, topic, other.name)
 			}
 		}
+	}
+	if err := c.OffsetReset.check(); err != nil {
+		t.errorf("source %q: %w", name, err)
 	}
 	t.needSerdes(name, "Consumed", keys, values)
 	t.add(&node{

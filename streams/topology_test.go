@@ -161,7 +161,7 @@ func TestSubtopologies(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	topology := NewTopology()
 	AddSource(topology, "source", Consumed[string, string]{}, "in")
-	_, err := NewApp(topology, Config{NumStreamThreads: -1, CommitInterval: -1, AutoOffsetReset: 7, Brokers: []string{""}})
+	_, err := NewApp(topology, Config{NumStreamThreads: -1, CommitInterval: -1, AutoOffsetReset: ResetByDuration(-1), Brokers: []string{""}})
 	if !errors.Is(err, ErrConfig) {
 		t.Fatalf("got %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -181,14 +182,15 @@ func (t *Thread) startRestored(ctx context.Context) error {
 			t.inputs[in.topic] = make(map[int32]*input)
 		}
 		t.inputs[in.topic][in.partition] = in
-		from, ok := in.task.spec.Reset[in.topic]
-		switch {
-		case in.next >= 0:
-			from = kgo.NewOffset().At(in.next).WithEpoch(in.leaderEpoch)
-		case !ok:
-			from = t.cfg.Reset
+		if in.next >= 0 {
+			consume[in.topic][in.partition] = kgo.NewOffset().At(in.next).WithEpoch(in.leaderEpoch)
+			continue
 		}
-		consume[in.topic][in.partition] = from
+		reset := in.task.spec.Reset[in.topic]
+		if reset == nil {
+			reset = t.cfg.Reset
+		}
+		consume[in.topic][in.partition] = reset(time.Now())
 	}
 	for _, task := range tasks {
 		if err := t.guard(func() error { return task.start(of[task]) }); err != nil {

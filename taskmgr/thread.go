@@ -33,7 +33,7 @@ type Config struct {
 
 	// Reset is where a partition without a committed offset begins
 	// (auto.offset.reset).
-	Reset kgo.Offset
+	Reset Reset
 
 	// CloseTimeout bounds how long the thread takes to end after its context
 	// has: to commit, to close its tasks, and to leave the group.
@@ -118,7 +118,7 @@ func NewThread(cfg Config) (*Thread, error) {
 	var err error
 	if t.client, err = kgo.NewClient(append(slices.Clone(opts),
 		kgo.RecordPartitioner(Partitioner()),
-		kgo.ConsumeResetOffset(cfg.Reset),
+		kgo.ConsumeResetOffset(cfg.Reset(time.Now())),
 	)...); err != nil {
 		return nil, err
 	}

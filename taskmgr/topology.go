@@ -1,6 +1,8 @@
 package taskmgr
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/membership"
@@ -19,7 +21,7 @@ type Subtopology struct {
 
 	// Reset is where partitions of a source topic without a committed offset
 	// begin, for topics that don't begin where the thread's others do.
-	Reset map[string]kgo.Offset
+	Reset map[string]Reset
 
 	// Stores are its state stores.
 	Stores []StoreSpec
@@ -28,6 +30,9 @@ type Subtopology struct {
 	// valid until the graph is closed; the stores are open and restored.
 	NewGraph func(*Context) (Graph, error)
 }
+
+// Reset says where a partition begins that does so at the time of now.
+type Reset func(now time.Time) kgo.Offset
 
 // StoreSpec is one state store of a subtopology.
 type StoreSpec struct {
