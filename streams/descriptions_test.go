@@ -125,6 +125,31 @@ var describedPrograms = map[string]func(*Builder) *Topology{
 		TableJoin(keyed(b, "s2").ToTable(), j, concat).ToStream().To("p")
 		return b.Build()
 	},
+	"foreign-key-joins": func(b *Builder) *Topology {
+		l, r := Table[string, string](b, "l"), Table[string, string](b, "r")
+		TableForeignKeyLeftJoin(l, TableMapValues(r, same), itself, concat).ToStream().To("o1")
+		TableForeignKeyJoin(l.Filter(all), r, itself, concat, TableJoined[string, string, string]{
+			Name: "fk", Materialized: Materialized[string, string]{Name: "kept"},
+		}).ToStream().To("o2")
+		third := TableForeignKeyJoinWithKey(keyed(b, "s").ToTable(), l, func(k, _ string) (string, bool) { return k, true }, concat,
+			TableJoined[string, string, string]{Name: "fk2"})
+		TableForeignKeyJoin(third, r, itself, concat).ToStream().To("o3")
+		return b.Build()
+	},
+	"foreign-key-join-behind-shared-repartition": func(b *Builder) *Topology {
+		g := keyed(b, "in").GroupByKey(named("g"))
+		TableForeignKeyJoin(g.Reduce(first), Table[string, string](b, "r"), itself, concat,
+			TableJoined[string, string, string]{Name: "fk"}).ToStream().To("o1")
+		g.Reduce(concat).ToStream().To("o2")
+		return b.Build()
+	},
+	"foreign-key-join-of-one-table": func(b *Builder) *Topology {
+		t := Table[string, string](b, "t")
+		j := TableForeignKeyJoin(t, t, itself, concat)
+		TableGroupBy(j, swap).Count().ToStream().To("o1")
+		JoinTable(Stream[string, string](b, "s"), j, concat).To("o2")
+		return b.Build(optimizeAll)
+	},
 	"split-named": func(b *Builder) *Topology {
 		m := keyed(b, "in").Split("sp-").Branch(all).Branch(all, Branched[string, string]{Name: "b2"}).NoDefaultBranch()
 		m["sp-1"].GroupByKey().Count()
@@ -141,6 +166,7 @@ func keyed(b *Builder, topic string) *KStream[string, string] {
 
 func named(name string) Grouped[string, string] { return Grouped[string, string]{Name: name} }
 
+func itself(v string) (string, bool)    { return v, true }
 func all(_, _ string) bool              { return true }
 func same(v string) string              { return v }
 func first(aggregate, _ string) string  { return aggregate }

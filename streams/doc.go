@@ -20,7 +20,8 @@
 // methods can't: MapValues(s, f); any other is a method: s.Filter(f). Where Java
 // has one name for several receivers or arguments, the word Table says which is a
 // table: [TableMapValues] maps the values of a table, [JoinTable] joins a stream
-// with a table, [TableJoin] a table with a table. A function that sees the key too
+// with a table, [TableJoin] a table with a table, [TableForeignKeyJoin] by another
+// key than the tables' own. A function that sees the key too
 // is a variant WithKey. Names, serdes and stores are given with option structs,
 // Java's Consumed, Produced, Grouped, Materialized, Joined and Repartitioned; Named
 // beside a Materialized is its Processor. Serdes may be left out where the stream

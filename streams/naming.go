@@ -39,6 +39,14 @@ const (
 	joinThisPrefix             = "KTABLE-JOINTHIS-"
 	joinOtherPrefix            = "KTABLE-JOINOTHER-"
 	tableMergePrefix           = "KTABLE-MERGE-"
+	tableSinkPrefix            = "KTABLE-SINK-"
+
+	subscriptionRegistrationPrefix = "KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-"
+	subscriptionStorePrefix        = "KTABLE-FK-JOIN-SUBSCRIPTION-STATE-STORE-"
+	subscriptionProcessorPrefix    = "KTABLE-FK-JOIN-SUBSCRIPTION-PROCESSOR-"
+	subscriptionResponsePrefix     = "KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-"
+	subscriptionResolverPrefix     = "KTABLE-FK-JOIN-SUBSCRIPTION-RESPONSE-RESOLVER-PROCESSOR-"
+	foreignKeyOutputPrefix         = "KTABLE-FK-JOIN-OUTPUT-"
 
 	storeInfix        = "STATE-STORE-"
 	repartitionSuffix = "-repartition"
@@ -81,14 +89,14 @@ func (t *Topology) ensureExplicitNames(generated map[string]bool) {
 			continue
 		}
 		if !s.LoggingDisabled && s.sourceTopic == "" {
-			t.errorf("state store %q and its changelog topic have a generated name: name the store with Materialized", s.Name)
+			t.errorf("state store %q and its changelog topic have a generated name: name the store with Materialized, StreamJoined or TableJoined", s.Name)
 		} else {
-			t.errorf("state store %q has a generated name: name it with Materialized", s.Name)
+			t.errorf("state store %q has a generated name: name it with Materialized, StreamJoined or TableJoined", s.Name)
 		}
 	}
 	for _, topic := range t.internalTopics() {
 		if generated[topic] {
-			t.errorf("repartition topic %q has a generated name: name it with Grouped, Joined or Repartitioned", topic)
+			t.errorf("repartition topic %q has a generated name: name it with Grouped, Joined, Repartitioned, StreamJoined or TableJoined", topic)
 		}
 	}
 }

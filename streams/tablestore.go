@@ -42,3 +42,15 @@ func storeView[K, V any](name string) view[K, V] {
 		return s.kv.Get, nil
 	}}
 }
+
+// storeHeaders are the headers of a record as a store's changelog takes them.
+func storeHeaders(headers []Header) []state.Header {
+	if len(headers) == 0 {
+		return nil
+	}
+	out := make([]state.Header, len(headers))
+	for i, h := range headers {
+		out[i] = state.Header(h)
+	}
+	return out
+}

@@ -114,6 +114,16 @@ func (t *Topology) AddStateStore(s StateStore, processors ...string) {
 	}
 }
 
+// shareStateStore connects a processor to a store that several add, whichever comes
+// first.
+func (t *Topology) shareStateStore(s StateStore, processor string) {
+	if slices.ContainsFunc(t.stores, func(other *store) bool { return other.Name == s.Name }) {
+		t.ConnectProcessorAndStateStores(processor, s.Name)
+		return
+	}
+	t.AddStateStore(s, processor)
+}
+
 // ConnectProcessorAndStateStores connects a processor to stores that were added.
 // Processors that share a store are run by the same tasks.
 func (t *Topology) ConnectProcessorAndStateStores(processor string, stores ...string) {

@@ -161,7 +161,7 @@ func checkPipe(t *testing.T, topology *Topology, v vector) {
 			t.Errorf("store %q has %v, in Java %d entries", name, got, len(want.Entries))
 		}
 		for _, e := range want.Entries {
-			if got, want := got[string(e.Key)], compact(t, e.Value); got != want {
+			if got, want := got[compact(t, e.Key)], compact(t, e.Value); got != want {
 				t.Errorf("store %q has %s: %s, in Java %s", name, e.Key, got, want)
 			}
 		}
@@ -196,10 +196,18 @@ func marshal(t *testing.T, v any) string {
 	return string(b)
 }
 
+// compact is JSON of a vector as marshal writes it. What the vectors have besides
+// is left out: what bytes look like, and that a store has no headers.
 func compact(t *testing.T, data json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(data, &v); err != nil {
 		t.Fatal(err)
+	}
+	if m, ok := v.(map[string]any); ok {
+		delete(m, "auto")
+		if headers, ok := m["headers"].([]any); ok && len(headers) == 0 {
+			delete(m, "headers")
+		}
 	}
 	return marshal(t, v)
 }
