@@ -72,6 +72,9 @@ func (s *taskStore) open() error {
 // reopen empties the store.
 func (s *taskStore) reopen() error { return errors.Join(s.Close(), s.open()) }
 
+// emitInterval is Context.EmitInterval of running tasks, Java's, in milliseconds.
+const emitInterval = 1000
+
 // newTask makes a task with its stores open, in the given state.
 func newTask(id membership.TaskID, spec Subtopology, out Collector, in taskState) (_ *task, err error) {
 	t := &task{id: id, spec: spec, state: in}
@@ -93,6 +96,7 @@ func newTask(id membership.TaskID, spec Subtopology, out Collector, in taskState
 		stores = append(stores, s.Store)
 	}
 	t.ctx = NewContext(id, out, stores...)
+	t.ctx.EmitInterval = emitInterval
 	return t, nil
 }
 

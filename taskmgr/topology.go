@@ -78,6 +78,11 @@ type Context struct {
 	// Out takes what the task sends.
 	Out Collector
 
+	// EmitInterval is how long, in milliseconds of the wall clock, operators wait
+	// at least between two looks for results whose windows have closed. It is 0
+	// where no thread runs the task, as in Java's test driver.
+	EmitInterval int64
+
 	stores     map[string]state.Store
 	record     *kgo.Record
 	streamTime int64
