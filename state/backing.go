@@ -125,6 +125,9 @@ func (b *backing) Len() (int, error) {
 		return 0, b.fail("len", ErrClosed)
 	}
 	n, err := b.engine.Len()
+	if b.windows != nil && b.windows.indexed {
+		n /= 2
+	}
 	if err == nil && b.section != nil {
 		for it := b.section.first; it != nil && err == nil; it = it.extra.next {
 			var in []byte
@@ -187,6 +190,11 @@ func (b *backing) store(key, value []byte) error {
 		}
 		if !live {
 			return nil
+		}
+		if b.windows.indexed {
+			if err := b.putIndex(key, value); err != nil {
+				return err
+			}
 		}
 	}
 	return b.engine.Put(key, value)

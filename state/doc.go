@@ -2,7 +2,7 @@
 // between records, and what a changelog topic lets another member rebuild.
 //
 // The kinds of stores are [KeyValue], [TimestampedKeyValue], [Versioned],
-// [Window] and [Session]. Each writes its changes to its changelog in Java Kafka
+// [Window], [Session] and [ChangeBuffer]. Each writes its changes to its changelog in Java Kafka
 // Streams' encoding and is restored from it. Tasks see any of them as a [Store]:
 // open, restore, flush, checkpoint, close.
 //
@@ -18,6 +18,6 @@
 // A store belongs to one task and is used by one goroutine at a time, without
 // locks. Interactive queries are to ask that goroutine between records.
 //
-// The package imports serde alone and knows no Kafka client. Begin with [Store],
+// The package imports serde and internal packages alone and knows no Kafka client. Begin with [Store],
 // [TimestampedKeyValue] and, for what they share, backing.go.
 package state

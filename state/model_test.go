@@ -42,6 +42,10 @@ var subjects = map[string]func(state.OpenEngine, bool) subject{
 	"duplicates":  newDuplicatesSubject,
 	"session":     newSessionSubject,
 	"versioned":   newVersionedSubject,
+
+	"window by time":  newTimeOrderedSubject,
+	"window indexed":  newIndexedWindowSubject,
+	"session indexed": newIndexedSessionSubject,
 }
 
 // A run opens and closes files many times: a few are enough by default.

@@ -19,6 +19,8 @@ type windowModel struct {
 	observed  int64
 	retention int64
 	log       []logged
+	byTime    bool // the store is in the order of time, as a whole
+	indexed   bool // or where it is walked over as a whole
 }
 
 type windowEntry struct {
@@ -64,10 +66,23 @@ func (m *windowModel) put(e windowEntry, tombstone bool) {
 	m.entries = slices.DeleteFunc(m.entries, func(o windowEntry) bool { return o.time <= m.observed-m.retention })
 }
 
-// filter are the entries in the order of the engine: by segment, key, time.
+// filter are the entries in the order of the engine: by segment, key, time; or by
+// time, key.
 func (m *windowModel) filter(in func(windowEntry) bool) (want []string) {
+	return m.sorted(in, m.byTime)
+}
+
+// filterAll is filter for a walk over all keys.
+func (m *windowModel) filterAll(in func(windowEntry) bool) (want []string) {
+	return m.sorted(in, m.byTime || m.indexed)
+}
+
+func (m *windowModel) sorted(in func(windowEntry) bool, byTime bool) (want []string) {
 	segment := m.keep().Milliseconds() / 2
 	slices.SortFunc(m.entries, func(a, b windowEntry) int {
+		if byTime {
+			return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.start, b.start), cmp.Compare(a.key, b.key))
+		}
 		return cmp.Or(
 			cmp.Compare(a.time/segment, b.time/segment),
 			cmp.Compare(a.engineKey(), b.engineKey()),
@@ -99,7 +114,7 @@ func walkWindows(t fataler, it *state.WindowIterator[string, []byte], order stat
 	return ordered(got, order)
 }
 
-func (m *windowModel) want() []string   { return m.filter(func(windowEntry) bool { return true }) }
+func (m *windowModel) want() []string   { return m.filterAll(func(windowEntry) bool { return true }) }
 func (m *windowModel) logged() []logged { return m.log }
 
 const windowSize = 10
@@ -123,6 +138,24 @@ func newWindows(open state.OpenEngine, cached, many bool) subject {
 	s.Window = state.NewWindow("s", raw, serde.Bytes, state.WindowOptions{
 		Size: windowSize * time.Millisecond, Retention: s.keep(), RetainDuplicates: many,
 	}, open)
+	if cached {
+		s.EnableCache()
+	}
+	return s
+}
+
+func newTimeOrderedSubject(open state.OpenEngine, cached bool) subject {
+	s := newWindows(open, cached, false).(*windowSubject)
+	s.byTime = true
+	s.OrderByTime()
+	return s
+}
+
+// An index comes without a cache, whoever asks for both.
+func newIndexedWindowSubject(open state.OpenEngine, cached bool) subject {
+	s := newWindows(open, false, false).(*windowSubject)
+	s.indexed = true
+	s.IndexByTime()
 	if cached {
 		s.EnableCache()
 	}
@@ -166,7 +199,11 @@ func (s *windowSubject) step(t *rapid.T) {
 		bounds, within := drawBounds(t)
 		to, order := drawTime(t, s.observed), drawOrder(t)
 		got := walkWindows(t, s.FetchRange(bounds, start, to, order), order)
-		want := s.filter(func(e windowEntry) bool { return within(e.key) && e.start >= start && e.start <= to })
+		filter := s.filter
+		if bounds == (state.Bounds[string]{}) {
+			filter = s.filterAll
+		}
+		want := filter(func(e windowEntry) bool { return within(e.key) && e.start >= start && e.start <= to })
 		if !slices.Equal(got, want) {
 			t.Fatalf("range from %d to %d has %q, want %q", start, to, got, want)
 		}
@@ -205,6 +242,16 @@ func newSessionSubject(open state.OpenEngine, cached bool) subject {
 	return s
 }
 
+func newIndexedSessionSubject(open state.OpenEngine, cached bool) subject {
+	s := newSessionSubject(open, false).(*sessionSubject)
+	s.indexed = true
+	s.IndexByTime()
+	if cached {
+		s.EnableCache()
+	}
+	return s
+}
+
 func (s *sessionSubject) step(t *rapid.T) {
 	s.clock++
 	k, end := drawKey(t), drawTime(t, s.observed)
@@ -232,25 +279,30 @@ func (s *sessionSubject) step(t *rapid.T) {
 	case "find":
 		order := drawOrder(t)
 		got := walkWindows(t, s.Find(w.Key, start, end, order), order)
-		s.expect(t, got, func(e windowEntry) bool { return e.key == w.Key && e.end >= start && e.start <= end })
+		s.expect(t, got, s.filter(func(e windowEntry) bool { return e.key == w.Key && e.end >= start && e.start <= end }))
 	case "find range":
 		bounds, within := drawBounds(t)
 		order := drawOrder(t)
 		got := walkWindows(t, s.FindRange(bounds, start, end, order), order)
-		s.expect(t, got, func(e windowEntry) bool { return within(e.key) && e.end >= start && e.start <= end })
+		want := func(e windowEntry) bool { return within(e.key) && e.end >= start && e.start <= end }
+		if bounds == (state.Bounds[string]{}) {
+			s.expect(t, got, s.filterAll(want))
+		} else {
+			s.expect(t, got, s.filter(want))
+		}
 	case "find ends":
 		order := drawOrder(t)
 		got := walkWindows(t, s.FindEnds(start, end, order), order)
-		s.expect(t, got, func(e windowEntry) bool { return e.end >= start && e.end <= end })
+		s.expect(t, got, s.filterAll(func(e windowEntry) bool { return e.end >= start && e.end <= end }))
 	case "fetch":
 		order := drawOrder(t)
 		got := walkWindows(t, s.Fetch(w.Key, order), order)
-		s.expect(t, got, func(e windowEntry) bool { return e.key == w.Key })
+		s.expect(t, got, s.filter(func(e windowEntry) bool { return e.key == w.Key }))
 	}
 }
 
-func (s *sessionSubject) expect(t *rapid.T, got []string, in func(windowEntry) bool) {
-	if want := s.filter(in); !slices.Equal(got, want) {
+func (s *sessionSubject) expect(t *rapid.T, got, want []string) {
+	if !slices.Equal(got, want) {
 		t.Fatalf("found %q, want %q", got, want)
 	}
 }

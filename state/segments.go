@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math"
 	"time"
@@ -14,15 +15,20 @@ import (
 // As in Java, an entry expires when time, as the store has seen it, is the
 // retention past the entry's. Segments end as a whole. Expired entries that are
 // still there aren't shown.
+//
+// A store can be laid out by time: then each millisecond is a segment. Or it can
+// have an index by time beside: see timeindex.go.
 type segments struct {
 	suffixSize int
 	retention  int64 // ms
 	interval   int64 // ms, the length of a segment
+	indexed    bool  // there is an index by time
 	observed   int64 // the highest time that was stored yet, −1 before the first
 	ahead      int64 // likewise, with what is in the cache
 	first      int64 // the segments before are gone
 	sequence   uint32
 	bound      [segmentSize]byte
+	index      []byte // reused
 }
 
 func newSegments(retention time.Duration, suffixSize int) *segments {
@@ -34,15 +40,23 @@ func newSegments(retention time.Duration, suffixSize int) *segments {
 func (s *segments) note() []byte {
 	b := make([]byte, 0, 28)
 	b = binary.BigEndian.AppendUint64(b, uint64(s.observed))
-	b = binary.BigEndian.AppendUint64(b, uint64(s.interval))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.layout()))
 	return binary.BigEndian.AppendUint32(b, s.sequence)
+}
+
+// layout tells how the data is laid out.
+func (s *segments) layout() int64 {
+	if s.indexed {
+		return -s.interval
+	}
+	return s.interval
 }
 
 // recall begins where a note was taken, or anew where there is none. It is false
 // for a note that doesn't fit: the data is laid out in other segments.
 func (s *segments) recall(note []byte) bool {
 	s.observed, s.ahead, s.first, s.sequence = -1, -1, 0, 0
-	if len(note) != 20 || int64(binary.BigEndian.Uint64(note[8:])) != s.interval {
+	if len(note) != 20 || int64(binary.BigEndian.Uint64(note[8:])) != s.layout() {
 		return false
 	}
 	s.observed = int64(binary.BigEndian.Uint64(note))
@@ -59,7 +73,16 @@ func (s *segments) expired() int64 { return s.observed - s.retention }
 
 // appendPrefix begins a key of the engine.
 func (s *segments) appendPrefix(dst []byte, time int64) []byte {
-	return binary.BigEndian.AppendUint64(dst, uint64(s.segment(time)))
+	return binary.BigEndian.AppendUint64(dst, s.prefix(s.segment(time)))
+}
+
+// prefix is what the keys of a segment begin with. With an index every second one
+// is the index's.
+func (s *segments) prefix(segment int64) uint64 {
+	if s.indexed {
+		return 2 * uint64(segment)
+	}
+	return uint64(segment)
 }
 
 // time is the time of an entry by its key in the engine.
@@ -75,7 +98,7 @@ func (s *segments) admit(key []byte) (live bool, before []byte) {
 		s.observed, s.ahead = time, max(s.ahead, time)
 		if first := s.segment(s.expired() + 1); first > s.first {
 			s.first = first
-			binary.BigEndian.PutUint64(s.bound[:], uint64(first))
+			binary.BigEndian.PutUint64(s.bound[:], s.prefix(first))
 			before = s.bound[:]
 		}
 	}
@@ -107,6 +130,9 @@ type windowScan struct {
 	keep    func(key []byte) bool // nil: all
 	err     error
 	current []byte
+	value   []byte
+	byTime  bool   // by the index
+	entry   []byte // reused
 }
 
 func (b *backing) scanWindows(sp span, keep func([]byte) bool) *windowScan {
@@ -114,7 +140,11 @@ func (b *backing) scanWindows(sp span, keep func([]byte) bool) *windowScan {
 	sp.earliest = max(sp.earliest, s.expired()+1, 0)
 	sp.latest = min(sp.latest, s.ahead)
 	w := &windowScan{b: b, s: s, keep: keep, span: sp, next: s.segment(sp.earliest), last: s.segment(sp.latest)}
-	if sp.order == Backward {
+	w.byTime = s.indexed && sp.key == nil && sp.from == nil && sp.to == nil
+	switch {
+	case s.interval == 1:
+		w.next = w.last // one walk over all segments, which have little in them
+	case sp.order == Backward:
 		w.next, w.last = w.last, w.next
 	}
 	w.done = sp.latest < sp.earliest || sp.from != nil && sp.to != nil && bytes.Compare(sp.from, sp.to) > 0
@@ -126,15 +156,13 @@ func (w *windowScan) Next() bool {
 		if w.it == nil && !w.openSegment() {
 			return false
 		}
-		for w.it.Next() {
-			if w.current = w.it.Key(); w.matches(w.current) {
+		for w.err == nil && w.it.Next() {
+			if w.take() {
 				return true
 			}
 		}
-		w.err = w.it.Err()
-		if err := w.it.Close(); w.err == nil {
-			w.err = err
-		}
+		w.err = cmp.Or(w.err, w.it.Err())
+		w.err = cmp.Or(w.err, w.it.Close())
 		w.it = nil
 	}
 	return false
@@ -155,13 +183,36 @@ func (w *windowScan) openSegment() bool {
 	return true
 }
 
+// take makes the entry that the iterator is at the current one, if it is of the
+// span.
+func (w *windowScan) take() bool {
+	if w.current = w.it.Key(); w.byTime {
+		w.entry = w.s.appendIndexed(w.entry[:0], w.current)
+		w.current = w.entry
+	}
+	if !w.matches(w.current) {
+		return false
+	}
+	if w.value = w.it.Value(); w.byTime {
+		w.value, w.err = w.b.engine.Get(w.current)
+	}
+	return w.err == nil
+}
+
 // bounds are those between which a segment's entries of the span are; there may
 // be others among them, since a longer key can begin with another's bytes.
 func (w *windowScan) bounds(segment int64) {
 	sp := &w.span
-	w.lo = binary.BigEndian.AppendUint64(w.lo[:0], uint64(segment))
+	w.lo = binary.BigEndian.AppendUint64(w.lo[:0], w.s.prefix(segment))
 	w.hi = append(w.hi[:0], w.lo...)
 	switch {
+	case w.byTime:
+		w.lo, w.hi = w.s.indexBounds(w.lo[:0], w.hi[:0], segment, sp)
+		return
+	case w.s.interval == 1:
+		w.lo = binary.BigEndian.AppendUint64(w.lo[:0], w.s.prefix(w.s.segment(sp.earliest)))
+		w.hi = binary.BigEndian.AppendUint64(w.hi[:0], w.s.prefix(segment)+1)
+		return
 	case sp.key != nil:
 		w.lo = binary.BigEndian.AppendUint64(append(w.lo, sp.key...), uint64(sp.earliest))
 		w.hi = binary.BigEndian.AppendUint64(append(w.hi, sp.key...), uint64(sp.latest))
@@ -170,7 +221,7 @@ func (w *windowScan) bounds(segment int64) {
 		w.hi = append(w.hi, highest(sp.to, sp.latest)...)
 	default:
 		w.lo = append(w.lo, sp.from...)
-		w.hi = binary.BigEndian.AppendUint64(w.hi[:0], uint64(segment+1))
+		w.hi = binary.BigEndian.AppendUint64(w.hi[:0], w.s.prefix(segment)+1)
 		return
 	}
 	for range w.s.suffixSize - 8 {
@@ -213,7 +264,7 @@ func (w *windowScan) matches(entry []byte) bool {
 }
 
 func (w *windowScan) Key() []byte   { return w.current }
-func (w *windowScan) Value() []byte { return w.it.Value() }
+func (w *windowScan) Value() []byte { return w.value }
 func (w *windowScan) Err() error    { return w.err }
 
 func (w *windowScan) Close() error {

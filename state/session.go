@@ -33,9 +33,16 @@ func NewSession[K, V any](name string, keys serde.Serde[K], values serde.Serde[V
 	}
 }
 
-// EnableCache makes the store hold its changes back in the thread's cache. It
-// must be called before the store is opened.
-func (s *Session[K, V]) EnableCache() { s.caching = true }
+// EnableCache makes the store hold its changes back in the thread's cache, unless
+// it has an index. It must be called before the store is opened.
+func (s *Session[K, V]) EnableCache() { s.caching = !s.windows.indexed }
+
+// IndexByTime keeps an index beside, by which walks over the sessions of all keys go
+// in the order of their ends, then of their starts, then of their keys: what emits
+// sessions when they close finds them together. What is looked for by key is found
+// as fast; a change costs more. Such a store isn't cached. It must be called before
+// the store is opened.
+func (s *Session[K, V]) IndexByTime() { s.windows.indexed, s.caching = true, false }
 
 // OnFlush sets what is told of each change that leaves the cache, after it is in
 // the store and in the changelog. Without wantOld old values aren't looked up.

@@ -36,6 +36,15 @@ type Store interface {
 	Close() error
 }
 
+// HeaderRestorer is a [Store] that needs the headers of its changelog's records too.
+type HeaderRestorer interface {
+	Store
+
+	// RestoreHeaders is Restore with the record's headers, which belong to the
+	// caller; their keys and values are never changed.
+	RestoreHeaders(key, value []byte, timestamp int64, headers []Header) error
+}
+
 // OpenContext is what a task gives a store to open in.
 type OpenContext struct {
 	// Dir is the directory of the store's files. It is made by the store, which
@@ -63,10 +72,14 @@ type OpenContext struct {
 // Changelog takes the changes of a store, in the order in which they are made.
 type Changelog interface {
 	// Append logs one change. A nil value is a tombstone; timestamp is in
-	// milliseconds. The slices belong to the caller and are copied, except
+	// milliseconds, or NoTimestamp. The slices belong to the caller and are copied, except
 	// those of headers, which are never changed.
 	Append(key, value []byte, timestamp int64, headers []Header) error
 }
+
+// NoTimestamp leaves the timestamp of a changelog record to the producer: it is the
+// time of day.
+const NoTimestamp = -1
 
 // Header is a header of a changelog record. Few stores have them: the windows of
 // stream-stream joins and the subscriptions of foreign-key joins.

@@ -147,3 +147,34 @@ func TestPutAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestLayoutChanges: a store whose data on disk is laid out in another way begins
+// anew, from its changelog.
+func TestLayoutChanges(t *testing.T) {
+	layouts := map[string]func(*state.Window[string, string]){
+		"plain": func(*state.Window[string, string]) {}, "by time": (*state.Window[string, string]).OrderByTime, "indexed": (*state.Window[string, string]).IndexByTime,
+	}
+	for before, layBefore := range layouts {
+		for after, layAfter := range layouts {
+			openEngine, ctx, end := engines["persistent"]()
+			open := func(lay func(*state.Window[string, string])) *state.Window[string, string] {
+				s := state.NewWindow("s", serde.String, serde.String, state.WindowOptions{Retention: 1e9}, openEngine)
+				lay(s)
+				must(t, s.Open(ctx))
+				return s
+			}
+			s := open(layBefore)
+			must(t, s.Put("k", 5, "v", 1))
+			must(t, s.Checkpoint(1))
+			must(t, s.Close())
+			s = open(layAfter)
+			_, _, there, err := s.Get("k", 5)
+			must(t, err)
+			if _, ok := s.Checkpointed(); ok != (before == after) || there != ok {
+				t.Errorf("%s after %s: found with its data %v, checkpointed %v", after, before, there, ok)
+			}
+			must(t, s.Close())
+			must(t, end())
+		}
+	}
+}

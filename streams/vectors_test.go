@@ -56,7 +56,7 @@ type vector struct {
 type vectorRecord struct {
 	Topic     string
 	Partition *int32
-	Timestamp int64
+	Timestamp *int64  // nil: left to the producer
 	Key       *string `json:"key_b64"`
 	Value     *string `json:"value_b64"`
 	Headers   []struct {
@@ -213,7 +213,10 @@ func compact(t *testing.T, data json.RawMessage) string {
 }
 
 func (r *vectorRecord) record(t *testing.T) *kgo.Record {
-	rec := &kgo.Record{Topic: r.Topic, Partition: taskmgr.AnyPartition, Timestamp: time.UnixMilli(r.Timestamp)}
+	rec := &kgo.Record{Topic: r.Topic, Partition: taskmgr.AnyPartition}
+	if r.Timestamp != nil {
+		rec.Timestamp = time.UnixMilli(*r.Timestamp)
+	}
 	if r.Partition != nil {
 		rec.Partition = *r.Partition
 	}

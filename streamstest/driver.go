@@ -207,7 +207,7 @@ func (d *Driver) sources() []string { return slices.Sorted(maps.Keys(d.inputs)) 
 
 // Sent returns all that was sent since the last call, in the order of sending: what output topics have too, raw, as
 // well as what is in repartition and changelog topics. Records that leave their partition to the default partitioner
-// have partition -1. Output topics keep what they have.
+// have partition -1, and those that leave their timestamp to the producer have none. Output topics keep what they have.
 func (d *Driver) Sent() []*kgo.Record {
 	sent := d.out.records[:d.captured]
 	d.out.records, d.captured = d.out.records[d.captured:], 0

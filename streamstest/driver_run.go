@@ -146,9 +146,11 @@ func (*collector) Grab() []byte         { return make([]byte, 0, 16) }
 func (*collector) Keep(b []byte) []byte { return b }
 
 func (c *collector) Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
-	c.records = append(c.records, &kgo.Record{
-		Topic: topic, Partition: partition, Key: key, Value: value, Timestamp: time.UnixMilli(timestamp), Headers: headers,
-	})
+	rec := &kgo.Record{Topic: topic, Partition: partition, Key: key, Value: value, Headers: headers}
+	if timestamp != state.NoTimestamp {
+		rec.Timestamp = time.UnixMilli(timestamp)
+	}
+	c.records = append(c.records, rec)
 	return nil
 }
 

@@ -27,7 +27,8 @@ type Collector interface {
 	Keep(b []byte) []byte
 
 	// Send sends a record. Key and value must not be changed afterwards; nil is
-	// null. The timestamp is in milliseconds. An error is one that an earlier
+	// null. The timestamp is in milliseconds, or state.NoTimestamp for the time of
+	// day. An error is one that an earlier
 	// record met: nothing more can be sent.
 	Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
 
@@ -128,7 +129,9 @@ func (p *producer) send(ctx context.Context, topic string, partition int32, key,
 	r := &p.records[0]
 	p.records = p.records[1:]
 	r.Topic, r.Partition, r.Key, r.Value, r.Headers = topic, partition, key, value, headers
-	r.Timestamp = time.UnixMilli(timestamp)
+	if timestamp != state.NoTimestamp {
+		r.Timestamp = time.UnixMilli(timestamp)
+	}
 	r.Context = ctx
 	p.pending.Add(1)
 	p.client.Produce(p.ctx, r, p.promise)

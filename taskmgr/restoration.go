@@ -47,7 +47,7 @@ func (r *restoration) restore(records []*kgo.Record) error {
 				}
 				return fmt.Errorf("offset %d has a record without a key, which no store writes: does something else produce to the topic?", rec.Offset)
 			}
-			if err := r.store.Restore(rec.Key, rec.Value, rec.Timestamp.UnixMilli()); err != nil {
+			if err := r.store.restore(rec); err != nil {
 				return fmt.Errorf("offset %d: %w", rec.Offset, err)
 			}
 			r.records++

@@ -69,6 +69,20 @@ func (s *taskStore) open() error {
 	return s.Open(ctx)
 }
 
+// restore writes a record of the changelog to the store.
+func (s *taskStore) restore(rec *kgo.Record) error {
+	timestamp := rec.Timestamp.UnixMilli()
+	h, ok := s.Store.(state.HeaderRestorer)
+	if !ok {
+		return s.Restore(rec.Key, rec.Value, timestamp)
+	}
+	var headers []state.Header
+	for _, header := range rec.Headers {
+		headers = append(headers, state.Header(header))
+	}
+	return h.RestoreHeaders(rec.Key, rec.Value, timestamp, headers)
+}
+
 // reopen empties the store.
 func (s *taskStore) reopen() error { return errors.Join(s.Close(), s.open()) }
 
