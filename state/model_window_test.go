@@ -66,28 +66,32 @@ func (m *windowModel) put(e windowEntry, tombstone bool) {
 	m.entries = slices.DeleteFunc(m.entries, func(o windowEntry) bool { return o.time <= m.observed-m.retention })
 }
 
-// filter are the entries in the order of the engine: by segment, key, time; or by
-// time, key.
+// filter are the entries in the order of the engine: by segment, key, time.
 func (m *windowModel) filter(in func(windowEntry) bool) (want []string) {
-	return m.sorted(in, m.byTime)
-}
-
-// filterAll is filter for a walk over all keys.
-func (m *windowModel) filterAll(in func(windowEntry) bool) (want []string) {
-	return m.sorted(in, m.byTime || m.indexed)
-}
-
-func (m *windowModel) sorted(in func(windowEntry) bool, byTime bool) (want []string) {
 	segment := m.keep().Milliseconds() / 2
-	slices.SortFunc(m.entries, func(a, b windowEntry) int {
-		if byTime {
-			return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.start, b.start), cmp.Compare(a.key, b.key))
-		}
+	if m.byTime {
+		segment = 1
+	}
+	return m.sorted(in, func(a, b windowEntry) int {
 		return cmp.Or(
 			cmp.Compare(a.time/segment, b.time/segment),
 			cmp.Compare(a.engineKey(), b.engineKey()),
 		)
 	})
+}
+
+// filterAll is filter for a walk over all keys.
+func (m *windowModel) filterAll(in func(windowEntry) bool) (want []string) {
+	if !m.indexed {
+		return m.filter(in)
+	}
+	return m.sorted(in, func(a, b windowEntry) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.start, b.start), cmp.Compare(a.key, b.key))
+	})
+}
+
+func (m *windowModel) sorted(in func(windowEntry) bool, order func(a, b windowEntry) int) (want []string) {
+	slices.SortFunc(m.entries, order)
 	for _, e := range m.entries {
 		if in(e) {
 			want = append(want, e.String())
