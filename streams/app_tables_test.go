@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/streams"
@@ -100,9 +101,9 @@ func TestOffsetResetOfSource(t *testing.T) {
 // TestPartitioner: a sink's partitioner sees the topic's partitions and chooses; it
 // can leave it to the default one; and what it does wrong is an error.
 func TestPartitioner(t *testing.T) {
-	run := func(t *testing.T, w *world, partitioner streams.StreamPartitioner[string, string]) error {
+	run := func(t *testing.T, w *world, produced streams.Produced[string, string]) error {
 		b := streams.NewBuilder()
-		streams.Stream[string, string](b, "out").To("in", streams.Produced[string, string]{Partitioner: partitioner})
+		streams.Stream[string, string](b, "out").To("in", produced)
 		stop := w.start(t, b.Build())
 		time.Sleep(10 * time.Second)
 		for _, key := range []string{"a", "b", "c", "d"} {
@@ -116,12 +117,12 @@ func TestPartitioner(t *testing.T) {
 	}
 	t.Run("chooses", func(t *testing.T) {
 		simulate(t, func(t *testing.T, w *world) {
-			if err := run(t, w, func(topic string, _ streams.Record[string, string], partitions int) int32 {
+			if err := run(t, w, streams.Produced[string, string]{Partitioner: func(topic string, _ streams.Record[string, string], partitions int) int32 {
 				if topic != "in" || partitions != 2 {
 					t.Errorf("asked for %d partitions of %q", partitions, topic)
 				}
 				return 1
-			}); err != nil {
+			}}); err != nil {
 				t.Error(err)
 			}
 			for _, r := range w.consume(t, "in") {
@@ -133,7 +134,8 @@ func TestPartitioner(t *testing.T) {
 	})
 	t.Run("default", func(t *testing.T) {
 		simulate(t, func(t *testing.T, w *world) {
-			if err := run(t, w, func(string, streams.Record[string, string], int) int32 { return streams.AnyPartition }); err != nil {
+			partitioner := func(string, streams.Record[string, string], int) int32 { return streams.AnyPartition }
+			if err := run(t, w, streams.Produced[string, string]{Partitioner: partitioner}); err != nil {
 				t.Error(err)
 			}
 			var partitions []int32
@@ -147,18 +149,96 @@ func TestPartitioner(t *testing.T) {
 			}
 		})
 	})
-	for name, partitioner := range map[string]streams.StreamPartitioner[string, string]{
-		"out of range": func(string, streams.Record[string, string], int) int32 { return 2 },
-		"panics":       func(string, streams.Record[string, string], int) int32 { panic("no idea") },
+	t.Run("multicast", func(t *testing.T) {
+		simulate(t, func(t *testing.T, w *world) {
+			to := map[string][]int32{"a": {0, 1}, "b": {}, "c": {1}}
+			if err := run(t, w, streams.Produced[string, string]{Multicast: func(_ string, r streams.Record[string, string], _ int) ([]int32, bool) {
+				partitions, ok := to[r.Key]
+				return partitions, ok
+			}}); err != nil {
+				t.Error(err)
+			}
+			var got []string
+			for _, r := range w.consume(t, "in") {
+				if string(r.Key) == "d" {
+					r.Partition = streams.AnyPartition // it is the default partitioner's
+				}
+				got = append(got, fmt.Sprintf("%s in %d", r.Key, r.Partition))
+			}
+			slices.Sort(got)
+			if want := "a in 0, a in 1, c in 1, d in -1"; strings.Join(got, ", ") != want {
+				t.Errorf("got %q, want %s", got, want)
+			}
+		})
+	})
+	for name, c := range map[string]struct {
+		produced streams.Produced[string, string]
+		says     string
+	}{
+		"out of range": {
+			streams.Produced[string, string]{Partitioner: func(string, streams.Record[string, string], int) int32 { return 2 }},
+			`chose partition 2 of topic "in", which has 2`,
+		},
+		"multicast out of range": {
+			streams.Produced[string, string]{Multicast: func(string, streams.Record[string, string], int) ([]int32, bool) { return []int32{0, -2}, true }},
+			`chose partition -2 of topic "in", which has 2`,
+		},
+		"panics": {
+			streams.Produced[string, string]{Partitioner: func(string, streams.Record[string, string], int) int32 { panic("no idea") }},
+			"no idea",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T, w *world) {
-				if err := run(t, w, partitioner); err == nil {
-					t.Error("no error")
+				if err := run(t, w, c.produced); err == nil || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("%v does not say %s", err, c.says)
 				}
 			})
 		})
 	}
+	t.Run("topic grows", func(t *testing.T) {
+		simulate(t, func(t *testing.T, w *world) {
+			b := streams.NewBuilder()
+			streams.Stream[string, string](b, "out").To("in", streams.Produced[string, string]{
+				Partitioner: func(_ string, _ streams.Record[string, string], partitions int) int32 { return int32(partitions) - 1 },
+			})
+			stop := w.start(t, b.Build())
+			put := func() {
+				t.Helper()
+				if err := w.client.ProduceSync(t.Context(), &kgo.Record{Topic: "out"}).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+			}
+			put()
+			if _, err := kadm.NewClient(w.client).CreatePartitions(t.Context(), 1, "in"); err != nil {
+				t.Fatal(err)
+			}
+			for range 8 {
+				put()
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			if in := w.broker.Cluster().PartitionInfo("in", 2); in == nil || in.HighWatermark == 0 {
+				t.Errorf("the new partition is %+v", in)
+			}
+		})
+	})
+	t.Run("unknown topic", func(t *testing.T) {
+		simulate(t, func(t *testing.T, w *world) {
+			b := streams.NewBuilder()
+			streams.Stream[string, string](b, "in").To("nowhere", streams.Produced[string, string]{
+				Partitioner: func(string, streams.Record[string, string], int) int32 { return 0 },
+			})
+			stop := w.start(t, b.Build())
+			w.produce(t, "a")
+			time.Sleep(2 * time.Minute)
+			if err := stop(); err == nil || !strings.Contains(err.Error(), `partitions of topic "nowhere"`) {
+				t.Errorf("ended with %v", err)
+			}
+		})
+	})
 }
 
 // start starts an application; stop ends it and returns how it ended.

@@ -3,7 +3,6 @@ package streams
 import (
 	"fmt"
 	"reflect"
-	"sync/atomic"
 
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/taskmgr"
@@ -22,6 +21,10 @@ type Produced[K, V any] struct {
 	// Partitioner chooses the records' partitions; nil: the default one,
 	// which hashes the key as Java's does.
 	Partitioner StreamPartitioner[K, V]
+
+	// Multicast takes the place of Partitioner where a record can go to several
+	// partitions, or to none; nil: each goes to one.
+	Multicast MulticastPartitioner[K, V]
 }
 
 // ProducedWith is a Produced with serdes.
@@ -39,9 +42,14 @@ func (p Produced[K, V]) WithPartitioner(partitioner StreamPartitioner[K, V]) Pro
 }
 
 // StreamPartitioner chooses the partition of a record among those that its topic
-// has, counted from 0; [AnyPartition] leaves it to the default partitioner. It
-// may be called from several goroutines, and more than once for a record.
+// has, counted from 0; [AnyPartition] leaves it to the default partitioner. Stream
+// threads call it at the same time.
 type StreamPartitioner[K, V any] func(topic string, r Record[K, V], partitions int) int32
+
+// MulticastPartitioner chooses the partitions of a record like a [StreamPartitioner]
+// (KIP-837). It is sent to each of them, and to none where to is empty; ok is false
+// to leave it to the default partitioner.
+type MulticastPartitioner[K, V any] func(topic string, r Record[K, V], partitions int) (to []int32, ok bool)
 
 // AnyPartition leaves the partition of a record to the default partitioner.
 const AnyPartition = taskmgr.AnyPartition
@@ -81,11 +89,14 @@ func AddDynamicSink[K, V any](t *Topology, name string, topic TopicNameExtractor
 func addSink[K, V any](t *Topology, n *node, extract TopicNameExtractor[K, V], p Produced[K, V], parents []string) {
 	keys, values := serdeOr(p.Key), serdeOr(p.Value)
 	t.needSerdes(n.name, "Produced", keys, values)
+	if p.Partitioner != nil && p.Multicast != nil {
+		t.errorf("sink %q: Produced has both a Partitioner and a Multicast", n.name)
+	}
 	n.kind, n.in = sinkKind, reflect.TypeFor[Record[K, V]]()
 	n.make = func(ctx *taskContext) (running, error) {
 		return &sinkNode[K, V]{
 			keys: keys, values: values, topic: ctx.topicName(n.topic), extract: extract,
-			partitioner: p.Partitioner, task: ctx.Context,
+			partitioner: p.Partitioner, multicast: p.Multicast, task: ctx.Context,
 		}, nil
 	}
 	t.add(n, parents...)
@@ -98,8 +109,8 @@ type sinkNode[K, V any] struct {
 	topic       string // in the cluster
 	extract     TopicNameExtractor[K, V]
 	partitioner StreamPartitioner[K, V]
+	multicast   MulticastPartitioner[K, V]
 	task        *taskmgr.Context
-	panicked    atomic.Pointer[error] // the partitioner, on another goroutine
 }
 
 func (n *sinkNode[K, V]) receive(r Record[K, V]) error {
@@ -129,27 +140,39 @@ func (n *sinkNode[K, V]) receive(r Record[K, V]) error {
 			value = out.Keep(b)
 		}
 	}
-	if n.partitioner == nil {
+	if n.partitioner == nil && n.multicast == nil {
 		return out.Send(topic, AnyPartition, key, value, r.Timestamp, r.Headers)
 	}
-	if err := n.panicked.Load(); err != nil {
-		return *err
-	}
-	choose := func(partitions int) (partition int32) {
-		defer func() {
-			if p := recover(); p != nil {
-				err := fmt.Errorf("the partitioner for topic %q panicked: %v", topic, p)
-				n.panicked.Store(&err)
-				partition = noPartition
-			}
-		}()
-		return n.partitioner(topic, r, partitions)
-	}
-	return out.SendPartitioned(topic, choose, key, value, r.Timestamp, r.Headers)
+	return n.sendPartitioned(r, topic, key, value)
 }
 
-// noPartition is one that no topic has, so that the record fails.
-const noPartition = -2
+// sendPartitioned sends a record where the partitioner says.
+func (n *sinkNode[K, V]) sendPartitioned(r Record[K, V], topic string, key, value []byte) error {
+	out := n.task.Out
+	partitions, err := out.Partitions(topic)
+	if err != nil {
+		return err
+	}
+	send := func(partition int32) error {
+		if partition < AnyPartition || int(partition) >= partitions {
+			return fmt.Errorf("the partitioner chose partition %d of topic %q, which has %d", partition, topic, partitions)
+		}
+		return out.Send(topic, partition, key, value, r.Timestamp, r.Headers)
+	}
+	if n.partitioner != nil {
+		return send(n.partitioner(topic, r, partitions))
+	}
+	to, ok := n.multicast(topic, r, partitions)
+	if !ok {
+		return send(AnyPartition)
+	}
+	for _, partition := range to {
+		if err := send(partition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (n *sinkNode[K, V]) connect(name string, _ running) error {
 	return fmt.Errorf("streams: a sink has no children, and so not %q", name)

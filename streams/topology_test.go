@@ -46,6 +46,13 @@ func TestTopologyErrors(t *testing.T) {
 			source(t)
 			AddSink(t, "sink", "out", Produced[string, int64]{}, "source")
 		}, []string{`"sink"`, `"source"`, "int64"}},
+		"two partitioners": {func(t *Topology) {
+			source(t)
+			AddSink(t, "sink", "out", Produced[string, string]{
+				Partitioner: func(string, Record[string, string], int) int32 { return 0 },
+				Multicast:   func(string, Record[string, string], int) ([]int32, bool) { return nil, true },
+			}, "source")
+		}, []string{`"sink"`, "Partitioner", "Multicast"}},
 		"no serde in source": {func(t *Topology) { AddSource(t, "source", Consumed[string, untold]{}, "in") }, []string{`"source"`, "values", "Consumed"}},
 		"no serde in sink": {func(t *Topology) {
 			AddSource(t, "source", ConsumedWith(serde.New(func(untold) ([]byte, error) { return nil, nil }, func([]byte) (untold, error) { return untold{}, nil }), serde.String), "in")

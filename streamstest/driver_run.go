@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"container/heap"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -154,13 +153,7 @@ func (c *collector) Send(topic string, partition int32, key, value []byte, times
 	return nil
 }
 
-func (c *collector) SendPartitioned(topic string, choose func(int) int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
-	partition := choose(1)
-	if partition < taskmgr.AnyPartition || partition > 0 {
-		return &taskmgr.ProduceError{Topic: topic, Partition: partition, Err: fmt.Errorf("there is no such partition")}
-	}
-	return c.Send(topic, partition, key, value, timestamp, headers)
-}
+func (*collector) Partitions(string) (int, error) { return 1, nil }
 
 func (c *collector) Log(to *taskmgr.Changelog, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
 	return c.Send(to.Topic, to.Partition, key, value, timestamp, headers)

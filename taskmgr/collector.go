@@ -15,8 +15,8 @@ import (
 // murmur2 of the key as in Java, and sticky for a record without a key.
 const AnyPartition int32 = -1
 
-// Collector takes the records that tasks send, in order and without waiting for
-// the broker.
+// Collector takes the records that tasks send, in order and without waiting until the
+// broker has them.
 type Collector interface {
 	// Grab returns an empty buffer to serialize a key or a value into. It is
 	// valid until the next Grab or Keep.
@@ -32,10 +32,9 @@ type Collector interface {
 	// record met: nothing more can be sent.
 	Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
 
-	// SendPartitioned sends a record likewise, to the partition that choose
-	// returns for the topic's number of partitions. It may be called later,
-	// from another goroutine, when that number is known.
-	SendPartitioned(topic string, choose func(partitions int) int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
+	// Partitions is how many partitions a topic has. It waits for the broker where
+	// that is not known.
+	Partitions(topic string) (int, error)
 
 	// Log sends a record to a changelog, likewise.
 	Log(to *Changelog, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error
@@ -50,12 +49,6 @@ type Changelog struct {
 	// them when they are written.
 	context.Context
 	written atomic.Int64 // the offset behind the last record that was written
-}
-
-// choice is the context of a record whose partition is yet to be chosen.
-type choice struct {
-	context.Context
-	choose func(partitions int) int32
 }
 
 const (
@@ -92,10 +85,12 @@ type producer struct {
 	failed  atomic.Pointer[ProduceError]
 	pending atomic.Int64 // records that were sent and whose promise has not been called
 	promise func(*kgo.Record, error)
+
+	partitions map[string]partitionCount // of the topics that were asked for
 }
 
 func newProducer(ctx context.Context, client *kgo.Client, ignore func(*kgo.Record, error) bool) *producer {
-	p := &producer{ctx: ctx, client: client}
+	p := &producer{ctx: ctx, client: client, partitions: make(map[string]partitionCount)}
 	p.promise = func(r *kgo.Record, err error) {
 		defer p.pending.Add(-1)
 		if err != nil {
@@ -112,10 +107,6 @@ func newProducer(ctx context.Context, client *kgo.Client, ignore func(*kgo.Recor
 
 func (p *producer) Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
 	return p.send(p.ctx, topic, partition, key, value, timestamp, headers)
-}
-
-func (p *producer) SendPartitioned(topic string, choose func(partitions int) int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
-	return p.send(choice{p.ctx, choose}, topic, AnyPartition, key, value, timestamp, headers)
 }
 
 func (p *producer) Log(to *Changelog, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
@@ -182,16 +173,11 @@ type topicPartitioner struct {
 }
 
 func (p topicPartitioner) RequiresConsistency(r *kgo.Record) bool {
-	_, chosen := r.Context.(choice)
-	return chosen || r.Partition >= 0 || p.TopicPartitioner.RequiresConsistency(r)
+	return r.Partition >= 0 || p.TopicPartitioner.RequiresConsistency(r)
 }
 
 func (p topicPartitioner) Partition(r *kgo.Record, n int) int {
-	if c, ok := r.Context.(choice); ok {
-		if partition := c.choose(n); partition != AnyPartition {
-			return int(partition)
-		}
-	} else if r.Partition >= 0 {
+	if r.Partition >= 0 {
 		return int(r.Partition)
 	}
 	return p.TopicPartitioner.Partition(r, n)
