@@ -74,12 +74,15 @@ func (b *backing) Flush() error {
 	return nil
 }
 
+// Dirty implements [Store].
+func (b *backing) Dirty() bool { return b.section != nil && b.section.first != nil }
+
 // Checkpoint implements [Store].
 func (b *backing) Checkpoint(offset int64) error {
 	if b.engine == nil {
 		return b.fail("checkpoint", ErrClosed)
 	}
-	if b.section != nil && b.section.first != nil {
+	if b.Dirty() {
 		return b.fail("checkpoint", errors.New("there are changes in the cache: it must be flushed first"))
 	}
 	c := Checkpoint{Offset: offset}

@@ -71,6 +71,9 @@ func (s *ChangeBuffer[K, V]) Open(ctx OpenContext) error {
 	return nil
 }
 
+// Dirty implements [Store].
+func (s *ChangeBuffer[K, V]) Dirty() bool { return len(s.dirty) > 0 }
+
 // Len is the number of changes that are held back.
 func (s *ChangeBuffer[K, V]) Len() int { return len(s.held) }
 

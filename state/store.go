@@ -18,6 +18,9 @@ type Store interface {
 	// task in the order of its graph.
 	Flush() error
 
+	// Dirty says whether a cache holds changes back, to be flushed.
+	Dirty() bool
+
 	// Checkpoint says that the changelog holds everything that was written to
 	// the store, and that offset is the offset of its next record: after a
 	// commit, while restoring, while being kept as a standby, and before a

@@ -74,18 +74,14 @@ func (k *aggregateTable[K, V]) view() view[K, V]  { return storeView[K, V](k.sto
 
 func addAggregate[K, V, VOut any](t *Topology, name string, parents []string, store string, old bool, f func(K, V, nullable[VOut]) (now, before nullable[VOut])) {
 	addNode[K, V, K, change[VOut]](t, name, parents, func(ctx *taskContext) (running, error) {
-		s, err := openTable[K, VOut](ctx, store)
-		return &aggregateNode[K, V, VOut]{aggregates[K, VOut]{store: s, old: old}, f}, err
+		out, err := newTableOut[K, VOut](ctx, store, old)
+		return &aggregateNode[K, V, VOut]{aggregates[K, VOut]{out}, f}, err
 	})
 }
 
 // aggregates is what every node has that keeps an aggregate for each key, and sends
 // its changes.
-type aggregates[K, V any] struct {
-	emitter[K, change[V]]
-	store tableStore[K, V]
-	old   bool // changes carry old values
-}
+type aggregates[K, V any] struct{ tableOut[K, V] }
 
 // latest is the time of an aggregate that takes in a record, when what it was
 // before is of the time at.
@@ -98,13 +94,10 @@ func (a *aggregates[K, V]) latest(before nullable[V], at, record int64) int64 {
 
 // set stores what r says that the aggregate of its key is now, and sends r on.
 func (a *aggregates[K, V]) set(r Record[K, change[V]], before nullable[V]) error {
-	if err := a.store.put(r.Key, r.Value.new, r.Timestamp); err != nil {
-		return err
-	}
 	if a.old {
 		r.Value.old = before
 	}
-	return a.forward(r)
+	return a.send(r)
 }
 
 type aggregateNode[K, V, VOut any] struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type App struct {
 	cfg      Config
 	compiled *Compiled
 	process  string // the process id that its members share
+	storage  storage
 
 	mu      sync.Mutex
 	state   State
@@ -44,11 +46,7 @@ func NewApp(t *Topology, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{cfg: cfg, compiled: compiled, process: newUUID(), threads: make([]threadSlot, cfg.NumStreamThreads)}
-	if a.cfg.ClientID == "" {
-		a.cfg.ClientID = cfg.ApplicationID + "-" + a.process
-	}
-	return a, nil
+	return &App{cfg: cfg, compiled: compiled, process: newUUID(), threads: make([]threadSlot, cfg.NumStreamThreads)}, nil
 }
 
 // State is the application's state at the moment.
@@ -70,6 +68,12 @@ func (a *App) Run(ctx context.Context) error {
 	if !a.begin() {
 		return ErrStarted
 	}
+	if err := a.openStorage(); err != nil {
+		a.set(PendingError)
+		a.set(Error)
+		return err
+	}
+	orDefault(&a.cfg.ClientID, a.cfg.ApplicationID+"-"+a.process)
 	group, gctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() {
 		if ctx.Err() != nil {
@@ -81,9 +85,14 @@ func (a *App) Run(ctx context.Context) error {
 	for i := range a.threads {
 		group.Go(func() error { return a.keepRunning(gctx, i) })
 	}
+	cleaning, stopCleaning := context.WithCancel(gctx)
+	var cleaner sync.WaitGroup
+	cleaner.Go(func() { a.keepClean(cleaning) })
 	err := group.Wait()
 	stop()
-	if err != nil {
+	stopCleaning()
+	cleaner.Wait()
+	if err = errors.Join(err, a.closeStorage()); err != nil {
 		a.set(PendingError)
 		a.set(Error)
 		return err
@@ -163,6 +172,9 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 			Description:      description,
 			Logger:           a.cfg.Logger.With("thread", id),
 		},
+		Directory:      a.storage.directory,
+		Disk:           a.storage.disk,
+		CacheBytes:     max(0, a.cfg.StateStoreCacheMaxBytes) / int64(a.cfg.NumStreamThreads),
 		Client:         a.cfg.clientOptions(),
 		ClientID:       id,
 		CommitInterval: a.cfg.CommitInterval,

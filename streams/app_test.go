@@ -28,13 +28,15 @@ type world struct {
 	network kfake.VirtualNetwork
 	broker  *streamstest.Broker
 	client  *kgo.Client
+
+	stateDir string
 }
 
 // simulate runs a test in simulated time with a broker that has the topics "in",
 // of two partitions, and "out".
 func simulate(t *testing.T, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{}
+		w := &world{stateDir: t.TempDir()}
 		var err error
 		w.broker, err = streamstest.NewBroker(streamstest.WithNetwork(&w.network), streamstest.WithKfake(kfake.SeedTopics(2, "in"), kfake.SeedTopics(1, "out")))
 		if err != nil {
@@ -54,8 +56,11 @@ func (w *world) config() streams.Config {
 	return streams.Config{
 		ApplicationID: "app",
 		Brokers:       w.broker.Addrs(),
-		ClientOptions: []kgo.Opt{kgo.Dialer(w.network.DialContext)},
-		Logger:        slog.New(slog.DiscardHandler),
+		StateDir:      w.stateDir,
+
+		StateStoreCacheMaxBytes: -1, // each change is sent
+		ClientOptions:           []kgo.Opt{kgo.Dialer(w.network.DialContext)},
+		Logger:                  slog.New(slog.DiscardHandler),
 	}
 }
 

@@ -19,6 +19,9 @@ func (b *Builder) Build(config ...TopologyConfig) *Topology {
 	p.optimize(c, t)
 	p.write(t)
 	t.copartitioned = p.copartitioned
+	for _, s := range t.stores {
+		orDefault(&s.Type, c.StoreType)
+	}
 	if c.EnsureExplicitInternalResourceNaming {
 		t.ensureExplicitNames(p.generated)
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -17,6 +18,15 @@ import (
 // internalTopic is a repartition topic.
 type internalTopic struct {
 	partitions int32 // 0: as many as the widest topic that feeds it
+}
+
+// internalTopics says how the internal topics of an application are named and set
+// up.
+type internalTopics struct {
+	applicationID       string            // their names begin with it
+	replicationFactor   int16             // −1: the broker's default
+	config              map[string]string // over the defaults
+	additionalRetention time.Duration     // of the changelogs of windows and sessions
 }
 
 // Compiled is a topology under an application's configuration: what its threads run
@@ -46,17 +56,18 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 	if cfg.ApplicationID == "" {
 		return nil, fmt.Errorf("%w: ApplicationID is empty", ErrConfig)
 	}
-	orDefault(&cfg.ReplicationFactor, -1) // the broker's default
-	applicationID, replicationFactor := cfg.ApplicationID, cfg.ReplicationFactor
+	internal := cfg.internalTopics()
 	if err := t.check(); err != nil {
 		return nil, err
 	}
 	topicName := func(topic string) string {
 		if _, ok := t.internal[topic]; ok {
-			return applicationID + "-" + topic
+			return internal.applicationID + "-" + topic
 		}
 		return topic
 	}
+	repartitionConfig := maps.Clone(repartitionConfig)
+	maps.Copy(repartitionConfig, internal.config)
 	subs := t.subtopologies()
 	c := &Compiled{
 		Tasks:         make(taskmgr.Topology, len(subs)),
@@ -87,7 +98,7 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 		for _, topic := range sub.sourceTopics() {
 			if repartition, ok := t.internal[topic]; ok {
 				wire.RepartitionSourceTopics = append(wire.RepartitionSourceTopics, topicInfo(
-					topicName(topic), repartition.partitions, replicationFactor, repartitionConfig))
+					topicName(topic), repartition.partitions, internal.replicationFactor, repartitionConfig))
 			} else {
 				wire.SourceTopics = append(wire.SourceTopics, topic)
 			}
@@ -101,13 +112,13 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 			var changelog string
 			if !s.LoggingDisabled {
 				if changelog = s.sourceTopic; changelog == "" {
-					changelog = applicationID + "-" + s.Name + "-changelog"
+					changelog = internal.applicationID + "-" + s.Name + "-changelog"
 				}
-				config := maps.Clone(changelogConfig)
-				maps.Copy(config, s.ChangelogConfig)
-				wire.StateChangelogTopics = append(wire.StateChangelogTopics, topicInfo(changelog, 0, replicationFactor, config))
+				wire.StateChangelogTopics = append(wire.StateChangelogTopics, topicInfo(changelog, 0, internal.replicationFactor, s.changelogConfig(internal)))
 			}
-			spec.Stores = append(spec.Stores, taskmgr.StoreSpec{Changelog: changelog, ChangelogIsSource: s.sourceTopic != "", New: s.open})
+			spec.Stores = append(spec.Stores, taskmgr.StoreSpec{
+				Changelog: changelog, ChangelogIsSource: s.sourceTopic != "", Persistent: s.Type != InMemory, New: s.new,
+			})
 		}
 		// Equal topologies give equal bytes whatever the order of the calls, and
 		// the coordinator compares them.
@@ -127,19 +138,13 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 	return c, addCopartitionGroups(c.Heartbeat, t.copartitionGroups(topicName))
 }
 
-// The settings that Java gives its internal topics.
-var (
-	changelogConfig = map[string]string{
-		"cleanup.policy":         "compact",
-		"message.timestamp.type": "CreateTime",
-	}
-	repartitionConfig = map[string]string{
-		"cleanup.policy":         "delete",
-		"message.timestamp.type": "CreateTime",
-		"retention.ms":           "-1",
-		"segment.bytes":          "52428800",
-	}
-)
+// repartitionConfig are the settings that Java gives repartition topics.
+var repartitionConfig = map[string]string{
+	"cleanup.policy":         "delete",
+	"message.timestamp.type": "CreateTime",
+	"retention.ms":           "-1",
+	"segment.bytes":          "52428800",
+}
 
 func topicInfo(name string, partitions int32, replicationFactor int16, config map[string]string) kmsg.TopicInfo {
 	info := kmsg.TopicInfo{Topic: name, NumPartitions: partitions, ReplicationFactor: replicationFactor}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/membership"
+	"github.com/odradek-go/odradek/state"
 )
 
 // Config is an application's configuration. Zero values mean Kafka Streams'
@@ -44,6 +47,40 @@ type Config struct {
 	// ReplicationFactor is that of internal topics (replication.factor); 0:
 	// the broker's default.
 	ReplicationFactor int16
+
+	// InternalTopicConfig are settings of all internal topics, over the defaults
+	// ("topic." in front of a topic's setting).
+	InternalTopicConfig map[string]string
+
+	// WindowStoreChangelogAdditionalRetention is how much longer than the stores
+	// the changelogs of windows and sessions keep them, for late clocks
+	// (windowstore.changelog.additional.retention.ms); 0: a day.
+	WindowStoreChangelogAdditionalRetention time.Duration
+
+	// StateDir is where persistent state stores are, in a directory of the
+	// application's id (state.dir). The running application locks it: no two
+	// instances share one. Empty: "odradek" in the system's directory for
+	// temporary files, which is not where gigabytes should be.
+	StateDir string
+
+	// StateCleanupDelay is how long the state of a task is kept on disk that has
+	// moved elsewhere (state.cleanup.delay.ms); 0: 10 min.
+	StateCleanupDelay time.Duration
+
+	// StateStoreCacheMaxBytes is how much memory all stream threads together hold
+	// changes of stores back in (statestore.cache.max.bytes); 0: 10 MiB.
+	// Negative: none, and each change is passed on at once.
+	StateStoreCacheMaxBytes int64
+
+	// Disk are the settings that all persistent stores share: how much memory
+	// they take above all.
+	Disk state.DiskOptions
+
+	// MaxTaskIdle is how long a task that reads several partitions waits for
+	// records of one that has none, to process all in the order of their times
+	// (max.task.idle.ms). 0: as long as the broker is known to have some.
+	// Negative: not at all.
+	MaxTaskIdle time.Duration
 
 	// AutoOffsetReset is where an input partition without a committed offset
 	// begins (auto.offset.reset); the zero value: at its start, which is
@@ -123,6 +160,10 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// DefaultStateStoreCacheMaxBytes is Config.StateStoreCacheMaxBytes unless it is
+// given.
+const DefaultStateStoreCacheMaxBytes = 10 << 20
+
 // UncaughtExceptionResponse is what the failure of a stream thread leads to.
 type UncaughtExceptionResponse int8
 
@@ -151,6 +192,8 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.CloseTimeout >= 0, "CloseTimeout %v is negative", c.CloseTimeout)
 	require(c.StartTimeout >= 0, "StartTimeout %v is negative", c.StartTimeout)
 	require(c.ReplicationFactor >= -1, "ReplicationFactor %d is negative", c.ReplicationFactor)
+	require(c.WindowStoreChangelogAdditionalRetention >= 0, "WindowStoreChangelogAdditionalRetention %v is negative", c.WindowStoreChangelogAdditionalRetention)
+	require(c.StateCleanupDelay >= 0, "StateCleanupDelay %v is negative", c.StateCleanupDelay)
 	err := c.AutoOffsetReset.check()
 	require(err == nil, "AutoOffsetReset: %v", err)
 	_, err = c.endpoint()
@@ -161,9 +204,18 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.NumStreamThreads, 1)
 	orDefault(&c.CommitInterval, 30*time.Second)
 	orDefault(&c.CloseTimeout, 30*time.Second)
-	orDefault(&c.ReplicationFactor, -1)
+	orDefault(&c.StateDir, filepath.Join(os.TempDir(), "odradek"))
+	orDefault(&c.StateCleanupDelay, 10*time.Minute)
+	orDefault(&c.StateStoreCacheMaxBytes, DefaultStateStoreCacheMaxBytes)
 	orDefault(&c.Logger, slog.Default())
 	return c, nil
+}
+
+func (c *Config) internalTopics() internalTopics {
+	i := internalTopics{c.ApplicationID, c.ReplicationFactor, c.InternalTopicConfig, c.WindowStoreChangelogAdditionalRetention}
+	orDefault(&i.replicationFactor, -1)
+	orDefault(&i.additionalRetention, 24*time.Hour)
+	return i
 }
 
 // endpoint is ApplicationServer in parts, nil where there is none.

@@ -85,8 +85,8 @@ func (n *fixedKeyNode[K, V, VOut]) open() error  { return n.processor.Init(n.ctx
 func (n *fixedKeyNode[K, V, VOut]) close() error { return n.processor.Close() }
 
 func (n *fixedKeyNode[K, V, VOut]) receive(r Record[K, V]) error {
-	return n.processor.Process(FixedKeyRecord[K, V]{
+	return processorError(n.ctx.node, n.processor.Process(FixedKeyRecord[K, V]{
 		Value: r.Value, ValueNull: r.ValueNull, Timestamp: r.Timestamp, Headers: r.Headers,
 		key: r.Key, keyNull: r.KeyNull,
-	})
+	}))
 }

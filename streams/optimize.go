@@ -14,6 +14,10 @@ type TopologyConfig struct {
 	// KIP-1111): generated names change when operators are added before them.
 	EnsureExplicitInternalResourceNaming bool
 
+	// StoreType is where stores keep their data that don't say it themselves
+	// (default.dsl.store, dsl.store.suppliers.class); the zero value: on disk.
+	StoreType StoreType
+
 	// ProcessProcessValuesFix lets MergeRepartitionTopics know that Process
 	// changes keys and ProcessValues changes values (KAFKA-19668). Without it a
 	// repartition topic may be moved to before them. It is off by default, as

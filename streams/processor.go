@@ -1,7 +1,6 @@
 package streams
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -100,14 +99,5 @@ func (n *processorNode[KIn, VIn, KOut, VOut]) open() error { return n.processor.
 func (n *processorNode[KIn, VIn, KOut, VOut]) close() error { return n.processor.Close() }
 
 func (n *processorNode[KIn, VIn, KOut, VOut]) receive(r Record[KIn, VIn]) error {
-	err := n.processor.Process(r)
-	if err == nil {
-		return nil
-	}
-	var pe *ProcessorError
-	var se *SerializationError
-	if errors.As(err, &pe) || errors.As(err, &se) {
-		return err // it comes from further down
-	}
-	return &ProcessorError{Processor: n.ctx.node, Err: err}
+	return processorError(n.ctx.node, n.processor.Process(r))
 }

@@ -2,7 +2,10 @@ package streams
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"strconv"
+	"time"
 
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
@@ -14,6 +17,16 @@ type StateStore struct {
 	// Name is unique in the topology and part of the changelog topic's name.
 	Name string
 
+	// Type is where the store keeps its data; the zero value: on disk, or as
+	// TopologyConfig.StoreType says.
+	Type StoreType
+
+	// CachingEnabled holds changes back in memory, so that several of one key
+	// become one (KIP-63), until the task commits or the cache is full:
+	// Config.StateStoreCacheMaxBytes. Versioned stores and those with
+	// duplicates have no cache.
+	CachingEnabled bool
+
 	// LoggingDisabled leaves the store without a changelog: what it holds is
 	// lost when its task moves.
 	LoggingDisabled bool
@@ -21,37 +34,132 @@ type StateStore struct {
 	// ChangelogConfig are topic settings of the changelog, over the defaults.
 	ChangelogConfig map[string]string
 
-	open func() state.Store
+	make func(state.OpenEngine) state.Store
 	err  error
+
+	// What the changelog's settings depend on: the cleanup policy, and how long
+	// the store keeps what it has, zero for ever.
+	cleanup       string
+	retention     time.Duration
+	compactionLag time.Duration // before which nothing may be compacted
 
 	sourceTopic string // serves as its changelog; empty: it has one of its own
 }
 
-// NewKeyValueStore describes an in-memory key-value store, a [state.KeyValue].
+// StoreType is where a state store keeps its data.
+type StoreType int8
+
+// The store types.
+const (
+	DefaultStore StoreType = iota // as TopologyConfig.StoreType says, or else Persistent
+
+	// Persistent stores are on disk, under Config.StateDir, in memory as far
+	// as that is needed for speed, and found again after a restart. Java has
+	// RocksDB there.
+	Persistent
+
+	// InMemory stores are in memory alone, and read from their changelogs when
+	// their task starts.
+	InMemory
+)
+
+// NewKeyValueStore describes a key-value store, a [state.KeyValue].
 func NewKeyValueStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) StateStore {
-	return newStateStore(name, keys, values, func(keys serde.Serde[K], values serde.Serde[V]) state.Store {
-		return state.NewKeyValue(name, keys, values, state.Memory)
+	return newStateStore(name, keys, values, func(keys serde.Serde[K], values serde.Serde[V], engine state.OpenEngine) state.Store {
+		return state.NewKeyValue(name, keys, values, engine)
 	})
 }
 
-// NewTimestampedKeyValueStore describes an in-memory key-value store that keeps a
-// timestamp with each value, a [state.TimestampedKeyValue].
+// NewTimestampedKeyValueStore describes a key-value store that keeps a timestamp
+// with each value, a [state.TimestampedKeyValue] (KIP-258).
 func NewTimestampedKeyValueStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) StateStore {
-	return newStateStore(name, keys, values, func(keys serde.Serde[K], values serde.Serde[V]) state.Store {
-		return state.NewTimestampedKeyValue(name, keys, values, state.Memory)
+	return newStateStore(name, keys, values, func(keys serde.Serde[K], values serde.Serde[V], engine state.OpenEngine) state.Store {
+		return state.NewTimestampedKeyValue(name, keys, values, engine)
 	})
+}
+
+// NewVersionedKeyValueStore describes a key-value store that keeps the versions of
+// each value which were valid within historyRetention, a [state.Versioned]
+// (KIP-889).
+func NewVersionedKeyValueStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], historyRetention time.Duration) StateStore {
+	s := newStateStore(name, keys, values, func(keys serde.Serde[K], values serde.Serde[V], engine state.OpenEngine) state.Store {
+		return state.NewVersioned(name, keys, values, historyRetention, engine)
+	})
+	s.compactionLag = historyRetention + 24*time.Hour // as in Java
+	s.require(historyRetention >= 0, "the history retention %v is negative", historyRetention)
+	return s
+}
+
+// NewWindowStore describes a store of values by key and window, a [state.Window].
+func NewWindowStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], options state.WindowOptions) StateStore {
+	s := newStateStore(name, keys, values, func(keys serde.Serde[K], values serde.Serde[V], engine state.OpenEngine) state.Store {
+		return state.NewWindow(name, keys, values, options, engine)
+	})
+	s.retention, s.cleanup = options.Retention, "compact,delete"
+	if options.RetainDuplicates {
+		s.cleanup = "delete"
+	}
+	s.require(options.Size >= 0, "the window size %v is negative", options.Size)
+	s.require(options.Retention >= options.Size, "the retention %v is less than the window size %v", options.Retention, options.Size)
+	return s
+}
+
+// NewSessionStore describes a store of values by key and session, a
+// [state.Session]. A session is kept for retention after it has ended.
+func NewSessionStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], retention time.Duration) StateStore {
+	s := newStateStore(name, keys, values, func(keys serde.Serde[K], values serde.Serde[V], engine state.OpenEngine) state.Store {
+		return state.NewSession(name, keys, values, retention, engine)
+	})
+	s.retention, s.cleanup = retention, "compact,delete"
+	s.require(retention >= 0, "the retention %v is negative", retention)
+	return s
 }
 
 // newStateStore describes a store. The serdes may be left out where [serde.For]
 // knows one.
-func newStateStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], open func(serde.Serde[K], serde.Serde[V]) state.Store) StateStore {
+func newStateStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], make func(serde.Serde[K], serde.Serde[V], state.OpenEngine) state.Store) StateStore {
 	keys, values = serdeOr(keys), serdeOr(values)
-	s := StateStore{Name: name, open: func() state.Store { return open(keys, values) }}
-	switch {
-	case keys == nil:
-		s.err = fmt.Errorf("no serde for its keys of type %v", reflect.TypeFor[K]())
-	case values == nil:
-		s.err = fmt.Errorf("no serde for its values of type %v", reflect.TypeFor[V]())
+	s := StateStore{
+		Name: name, cleanup: "compact",
+		make: func(engine state.OpenEngine) state.Store { return make(keys, values, engine) },
 	}
+	s.require(keys != nil, "no serde for its keys of type %v", reflect.TypeFor[K]())
+	s.require(values != nil, "no serde for its values of type %v", reflect.TypeFor[V]())
 	return s
 }
+
+// require notes what is wrong with the store, the first of it.
+func (s *StateStore) require(ok bool, format string, args ...any) {
+	if !ok && s.err == nil {
+		s.err = fmt.Errorf(format, args...)
+	}
+}
+
+// new makes the store of one task, not yet open.
+func (s *StateStore) new() state.Store {
+	engine := state.Persistent
+	if s.Type == InMemory {
+		engine = state.Memory
+	}
+	made := s.make(engine)
+	if cached, ok := made.(interface{ EnableCache() }); ok && s.CachingEnabled {
+		cached.EnableCache()
+	}
+	return made
+}
+
+// changelogConfig are the settings of the store's changelog, as Java has them.
+func (s *StateStore) changelogConfig(of internalTopics) map[string]string {
+	config := map[string]string{"cleanup.policy": s.cleanup, "message.timestamp.type": "CreateTime"}
+	if s.compactionLag > 0 {
+		config["min.compaction.lag.ms"] = millis(s.compactionLag)
+	}
+	maps.Copy(config, of.config)
+	if s.retention > 0 {
+		config["retention.ms"] = millis(s.retention + of.additionalRetention)
+	}
+	maps.Copy(config, s.ChangelogConfig)
+	return config
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -1,6 +1,8 @@
 package streams
 
 import (
+	"time"
+
 	"github.com/odradek-go/odradek/serde"
 )
 
@@ -82,6 +84,20 @@ type Materialized[K, V any] struct {
 	Key   serde.Serde[K]
 	Value serde.Serde[V]
 
+	// StoreType is where the store keeps its data; the zero value: as
+	// TopologyConfig.StoreType says, or else on disk.
+	StoreType StoreType
+
+	// Retention is how long a windowed table keeps windows and sessions after
+	// their end, by the records' times; 0: the windows' size and grace period.
+	Retention time.Duration
+
+	// CachingDisabled has each change stored and sent on by itself. Otherwise
+	// changes are held back in memory, and several of one key become one
+	// (KIP-63), until the task commits or the cache is full:
+	// Config.StateStoreCacheMaxBytes.
+	CachingDisabled bool
+
 	// LoggingDisabled leaves the store without a changelog: what it holds is
 	// lost when its task moves.
 	LoggingDisabled bool
@@ -104,7 +120,8 @@ func (m Materialized[K, V]) As(processor string) Materialized[K, V] {
 // given says whether it is more than the processor's name: in Java, whether there
 // is a Materialized besides the Named.
 func (m Materialized[K, V]) given() bool {
-	return m.Name != "" || m.Key != nil || m.Value != nil || m.LoggingDisabled || m.ChangelogConfig != nil
+	return m.Name != "" || m.Key != nil || m.Value != nil || m.StoreType != DefaultStore || m.Retention != 0 ||
+		m.CachingDisabled || m.LoggingDisabled || m.ChangelogConfig != nil
 }
 
 // storeName names the store, unless it has a name.
@@ -116,7 +133,12 @@ func (m *Materialized[K, V]) storeName(p *plan, prefix string) {
 
 // store describes the store.
 func (m Materialized[K, V]) store() StateStore {
-	s := NewTimestampedKeyValueStore(m.Name, m.Key, m.Value)
+	return m.settle(NewTimestampedKeyValueStore(m.Name, m.Key, m.Value))
+}
+
+// settle gives a store the settings that stores of every kind have.
+func (m Materialized[K, V]) settle(s StateStore) StateStore {
+	s.Type, s.CachingEnabled = m.StoreType, !m.CachingDisabled
 	s.LoggingDisabled, s.ChangelogConfig = m.LoggingDisabled, m.ChangelogConfig
 	return s
 }

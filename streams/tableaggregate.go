@@ -75,8 +75,8 @@ func aggregateGroups[K, V, VOut any](g *KGroupedTable[K, V], prefix string, m Ma
 	n := b.add(name, func(n *planNode, t *Topology) {
 		old := kind.old
 		addNode[K, change[V], K, change[VOut]](t, name, n.parentNames(), func(ctx *taskContext) (running, error) {
-			s, err := openTable[K, VOut](ctx, m.Name)
-			return &tableAggregateNode[K, V, VOut]{aggregates[K, VOut]{store: s, old: old}, a}, err
+			out, err := newTableOut[K, VOut](ctx, m.Name, old)
+			return &tableAggregateNode[K, V, VOut]{aggregates[K, VOut]{out}, a}, err
 		})
 		t.AddStateStore(m.store(), name)
 	}, g.repartitioned)

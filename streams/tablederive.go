@@ -94,40 +94,30 @@ func (k *derivedTable[K, V, VOut]) computeNullable(key K, v nullable[V]) (out nu
 	return out
 }
 
-func newDerivedNode[K, V, VOut any](ctx *taskContext, kind *derivedTable[K, V, VOut], old bool) (_ running, err error) {
-	n := &derivedNode[K, V, VOut]{derivedTable: kind, sendsOld: old}
-	if kind.store != "" {
-		n.kept, err = openTable[K, VOut](ctx, kind.store)
-	}
-	return n, err
+func newDerivedNode[K, V, VOut any](ctx *taskContext, kind *derivedTable[K, V, VOut], old bool) (running, error) {
+	out, err := newTableOut[K, VOut](ctx, kind.store, old)
+	return &derivedNode[K, V, VOut]{out, kind}, err
 }
 
 type derivedNode[K, V, VOut any] struct {
-	emitter[K, change[VOut]]
-	*derivedTable[K, V, VOut]
-	kept     tableStore[K, VOut]
-	sendsOld bool
+	tableOut[K, VOut]
+	kind *derivedTable[K, V, VOut]
 }
 
 func (n *derivedNode[K, V, VOut]) receive(r Record[K, change[V]]) error {
-	c := change[VOut]{new: n.computeNullable(r.Key, r.Value.new)}
-	if n.sendsOld {
-		if n.store == "" {
-			c.old = n.computeNullable(r.Key, r.Value.old)
+	c := change[VOut]{new: n.kind.computeNullable(r.Key, r.Value.new)}
+	if n.old {
+		if !n.keeps {
+			c.old = n.kind.computeNullable(r.Key, r.Value.old)
 		} else {
 			var err error
-			if c.old, _, err = n.kept.get(r.Key); err != nil {
+			if c.old, _, err = n.store.get(r.Key); err != nil {
 				return err
 			}
 		}
-		if n.dropNothing && !c.old.ok && !c.new.ok {
+		if n.kind.dropNothing && !c.old.ok && !c.new.ok {
 			return nil
 		}
 	}
-	if n.store != "" {
-		if err := n.kept.put(r.Key, c.new, r.Timestamp); err != nil {
-			return err
-		}
-	}
-	return n.forward(withValue(r, c))
+	return n.send(withValue(r, c))
 }

@@ -149,12 +149,9 @@ func (k *joinedTable[K, V, VOther, VOut]) write(t *Topology, name, thisName, oth
 		get, err := k.views.this.open(ctx)
 		return &joinSideNode[K, VOther, V, VOut]{get: get, alone: k.kind == outerJoin, join: k.reverse, old: old}, err
 	})
-	addNode[K, change[VOut], K, change[VOut]](t, name, []string{thisName, otherName}, func(ctx *taskContext) (_ running, err error) {
-		n := &joinMergeNode[K, VOut]{keeps: k.store != ""}
-		if n.keeps {
-			n.kept, err = openTable[K, VOut](ctx, k.store)
-		}
-		return n, err
+	addNode[K, change[VOut], K, change[VOut]](t, name, []string{thisName, otherName}, func(ctx *taskContext) (running, error) {
+		out, err := newTableOut[K, VOut](ctx, k.store, old)
+		return &joinMergeNode[K, VOut]{out}, err
 	})
 	t.ConnectProcessorAndStateStores(thisName, k.views.other.stores...)
 	t.ConnectProcessorAndStateStores(otherName, k.views.this.stores...)
@@ -195,17 +192,6 @@ func (n *joinSideNode[K, V, VOther, VOut]) receive(r Record[K, change[V]]) error
 }
 
 // joinMergeNode takes the results of both sides.
-type joinMergeNode[K, V any] struct {
-	emitter[K, change[V]]
-	kept  tableStore[K, V]
-	keeps bool
-}
+type joinMergeNode[K, V any] struct{ tableOut[K, V] }
 
-func (n *joinMergeNode[K, V]) receive(r Record[K, change[V]]) error {
-	if n.keeps {
-		if err := n.kept.put(r.Key, r.Value.new, r.Timestamp); err != nil {
-			return err
-		}
-	}
-	return n.forward(r)
-}
+func (n *joinMergeNode[K, V]) receive(r Record[K, change[V]]) error { return n.send(r) }

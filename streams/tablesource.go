@@ -90,14 +90,13 @@ func (k *storedTable[K, V]) view() view[K, V] {
 // write writes the table's node and store.
 func (k *storedTable[K, V]) write(t *Topology, name string, parents []string, adjust func(*StateStore)) {
 	kept, old := k.kept, k.old
+	var store string
+	if kept {
+		store = k.Name
+	}
 	addNode[K, V, K, change[V]](t, name, parents, func(ctx *taskContext) (running, error) {
-		n := &tableSourceNode[K, V]{kept: kept, old: old}
-		if !kept {
-			return n, nil
-		}
-		var err error
-		n.store, err = openTable[K, V](ctx, k.Name)
-		return n, err
+		out, err := newTableOut[K, V](ctx, store, old)
+		return &tableSourceNode[K, V]{out}, err
 	})
 	if kept {
 		s := k.store()
@@ -110,28 +109,18 @@ func (k *storedTable[K, V]) write(t *Topology, name string, parents []string, ad
 
 // tableSourceNode turns a stream into the changes of a table. As in Java, a record
 // that is older than the one before it counts nevertheless.
-type tableSourceNode[K, V any] struct {
-	emitter[K, change[V]]
-	store tableStore[K, V]
-	kept  bool
-	old   bool
-}
+type tableSourceNode[K, V any] struct{ tableOut[K, V] }
 
 func (n *tableSourceNode[K, V]) receive(r Record[K, V]) error {
 	if r.KeyNull {
 		return nil
 	}
 	c := change[V]{new: valueIf(r.Value, !r.ValueNull)}
-	if n.kept {
-		if n.old {
-			var err error
-			if c.old, _, err = n.store.get(r.Key); err != nil {
-				return err
-			}
-		}
-		if err := n.store.put(r.Key, c.new, r.Timestamp); err != nil {
+	if n.keeps && n.old {
+		var err error
+		if c.old, _, err = n.store.get(r.Key); err != nil {
 			return err
 		}
 	}
-	return n.forward(withValue(r, c))
+	return n.send(withValue(r, c))
 }

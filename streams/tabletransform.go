@@ -1,6 +1,9 @@
 package streams
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // TableTransformer computes the values of a table from those of another one, with
 // the key and with state stores at hand. There is one instance for each task and
@@ -97,27 +100,21 @@ func (k *transformedTable[K, V, VOut]) view() view[K, VOut] {
 func (k *transformedTable[K, V, VOut]) write(t *Topology, name string, parents []string) {
 	old := k.old
 	node := addNode[K, change[V], K, change[VOut]](t, name, parents, nil)
-	node.make = func(ctx *taskContext) (_ running, err error) {
-		n := &transformedNode[K, V, VOut]{
-			transformer: k.newTransformer(), ctx: &TaskContext{ctx.Context, name, node.stores}, keeps: k.store != "", old: old,
-		}
-		if n.keeps {
-			n.kept, err = openTable[K, VOut](ctx, k.store)
-		}
-		return n, err
+	node.make = func(ctx *taskContext) (running, error) {
+		out, err := newTableOut[K, VOut](ctx, k.store, old)
+		return &transformedNode[K, V, VOut]{tableOut: out, transformer: k.newTransformer(), ctx: &TaskContext{ctx.Context, name, node.stores}}, err
 	}
 }
 
 type transformedNode[K, V, VOut any] struct {
-	emitter[K, change[VOut]]
+	tableOut[K, VOut]
 	transformer TableTransformer[K, V, VOut]
 	ctx         *TaskContext
-	kept        tableStore[K, VOut]
-	keeps       bool
-	old         bool
 }
 
-func (n *transformedNode[K, V, VOut]) open() error  { return n.transformer.Init(n.ctx) }
+func (n *transformedNode[K, V, VOut]) open() error {
+	return errors.Join(n.tableOut.open(), n.transformer.Init(n.ctx))
+}
 func (n *transformedNode[K, V, VOut]) close() error { return n.transformer.Close() }
 
 func (n *transformedNode[K, V, VOut]) receive(r Record[K, change[V]]) (err error) {
@@ -127,19 +124,14 @@ func (n *transformedNode[K, V, VOut]) receive(r Record[K, change[V]]) (err error
 	}
 	switch {
 	case n.old && n.keeps:
-		c.old, _, err = n.kept.get(r.Key)
+		c.old, _, err = n.store.get(r.Key)
 	case n.old:
 		c.old, err = n.transform(r.Key, r.Value.old)
 	}
 	if err != nil {
 		return err
 	}
-	if n.keeps {
-		if err := n.kept.put(r.Key, c.new, r.Timestamp); err != nil {
-			return err
-		}
-	}
-	return n.forward(withValue(r, c))
+	return n.send(withValue(r, c))
 }
 
 func (n *transformedNode[K, V, VOut]) transform(k K, v nullable[V]) (nullable[VOut], error) {

@@ -105,7 +105,7 @@ func (t *Topology) AddStateStore(s StateStore, processors ...string) {
 	switch {
 	case s.err != nil:
 		t.errorf("state store %q: %w", s.Name, s.err)
-	case s.open == nil:
+	case s.make == nil:
 		t.errorf("state store %q: make it with a function such as NewTimestampedKeyValueStore", s.Name)
 	}
 	t.stores = append(t.stores, &store{StateStore: s})

@@ -24,6 +24,7 @@ import (
 
 // vector is what Java Kafka Streams 4.4.0 computed for a program.
 type vector struct {
+	Config            map[string]string
 	Describe          struct{ Text string }
 	HeartbeatTopology struct {
 		Body    string `json:"example_request_body_b64"`
@@ -87,12 +88,48 @@ func checkVector(t *testing.T, name string, topology *Topology) {
 	if text, err := topology.Describe(); err != nil || text != v.Describe.Text {
 		t.Errorf("describes as\n%s\n%v, in Java as\n%s", text, err, v.Describe.Text)
 	}
-	c := compile(t, topology)
+	cfg := v.config(t)
+	c, err := topology.Compile(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if v.HeartbeatTopology.Body != "" {
 		checkHeartbeat(t, c, v.HeartbeatTopology.Version, decode(t, v.HeartbeatTopology.Body))
 	}
 	checkDescription(t, c, v)
-	checkPipe(t, topology, v)
+	checkPipe(t, topology, cfg, v)
+}
+
+// config is the configuration that the program ran with.
+func (v vector) config(t *testing.T) Config {
+	number := func(property string, otherwise int64) int64 {
+		if v.Config[property] == "" {
+			return otherwise
+		}
+		n, err := strconv.ParseInt(v.Config[property], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	cfg := Config{
+		ApplicationID:                           "app",
+		ReplicationFactor:                       int16(number("replication.factor", 0)),
+		StateStoreCacheMaxBytes:                 number("statestore.cache.max.bytes", 0),
+		WindowStoreChangelogAdditionalRetention: time.Duration(number("windowstore.changelog.additional.retention.ms", 0)) * time.Millisecond,
+	}
+	if cfg.StateStoreCacheMaxBytes == 0 {
+		cfg.StateStoreCacheMaxBytes = -1
+	}
+	for property, value := range v.Config {
+		if setting, ok := strings.CutPrefix(property, "topic."); ok {
+			if cfg.InternalTopicConfig == nil {
+				cfg.InternalTopicConfig = make(map[string]string)
+			}
+			cfg.InternalTopicConfig[setting] = value
+		}
+	}
+	return cfg
 }
 
 // compile puts a topology under the application id "app".
@@ -137,9 +174,9 @@ func checkDescription(t *testing.T, c *Compiled, v vector) {
 
 // checkPipe runs the vector's input and compares all that is produced, in order,
 // and what is in the stores at the end.
-func checkPipe(t *testing.T, topology *Topology, v vector) {
+func checkPipe(t *testing.T, topology *Topology, cfg Config, v vector) {
 	t.Helper()
-	d := streamstest.NewDriver(t, topology, streamstest.WithStartTime(time.UnixMilli(0)))
+	d := streamstest.NewDriver(t, topology, streamstest.WithConfig(cfg), streamstest.WithStartTime(time.UnixMilli(0)))
 	for i, step := range v.Pipe.Steps {
 		if err := d.TryPipe(step.Input.record(t)); err != nil {
 			t.Fatalf("step %d: %v", i, err)

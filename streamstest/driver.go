@@ -1,6 +1,7 @@
 package streamstest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/membership"
@@ -52,6 +54,8 @@ type Driver struct {
 	inputs map[string]*driverInput // by topic
 	queued byHead
 	stores map[string]state.Store
+	disk   *state.Disk // in memory
+	cache  *state.Cache
 	sinks  map[string]bool // the topics that are known to be written to; nil: any may be
 
 	out      collector
@@ -113,6 +117,12 @@ func (d *Driver) open(topology *streams.Topology) (err error) {
 	if d.compiled, err = topology.Compile(d.config.streams); err != nil {
 		return err
 	}
+	options := d.config.streams.Disk
+	options.FS = vfs.NewMem()
+	d.disk = state.NewDisk(options)
+	if size := d.config.streams.StateStoreCacheMaxBytes; size >= 0 {
+		d.cache = state.NewCache(cmp.Or(size, streams.DefaultStateStoreCacheMaxBytes))
+	}
 	d.sinks = writtenTopics(d.compiled, d.config.streams.DeadLetterQueueTopic)
 	for _, id := range slices.SortedFunc(maps.Keys(d.compiled.Tasks), byNumber) {
 		if err := d.openTask(id, d.compiled.Tasks[id]); err != nil {
@@ -126,18 +136,23 @@ func (d *Driver) openTask(id string, spec taskmgr.Subtopology) error {
 	task := &driverTask{}
 	d.tasks = append(d.tasks, task)
 	for _, spec := range spec.Stores {
-		s := spec.New()
-		var ctx state.OpenContext
-		if spec.Changelog != "" && !spec.ChangelogIsSource {
+		task.stores = append(task.stores, spec.New())
+	}
+	task.ctx = taskmgr.NewContext(membership.TaskID{Subtopology: id}, &d.out, task.stores...)
+	task.ctx.SetSystemTime(d.now.UnixMilli())
+	for i, s := range task.stores {
+		ctx := state.OpenContext{
+			Dir: id + "/" + s.Name(), Disk: d.disk, Cache: d.cache,
+			Record: func() any { return task.ctx.Moment() },
+		}
+		if spec := spec.Stores[i]; spec.Changelog != "" && !spec.ChangelogIsSource {
 			ctx.Changelog = changelog{&d.out, spec.Changelog}
 		}
 		if err := s.Open(ctx); err != nil {
 			return err
 		}
-		task.stores = append(task.stores, s)
 		d.stores[s.Name()] = s
 	}
-	task.ctx = taskmgr.NewContext(membership.TaskID{Subtopology: id}, &d.out, task.stores...)
 	graph, err := spec.NewGraph(task.ctx)
 	if err != nil {
 		return err
@@ -173,6 +188,11 @@ func (d *Driver) Close() {
 			}
 		}
 	}
+	if d.disk != nil {
+		if err := d.disk.Close(); err != nil {
+			d.tb.Errorf("streamstest: close: %v", err)
+		}
+	}
 	d.capture()
 }
 
@@ -183,7 +203,7 @@ func (d *Driver) WallClock() time.Time { return d.now }
 func (d *Driver) AdvanceWallClock(by time.Duration) {
 	d.tb.Helper()
 	d.now = d.now.Add(by)
-	if err := d.complete(); err != nil {
+	if err := cmp.Or(d.punctuateAll(), d.complete()); err != nil {
 		d.tb.Fatalf("streamstest: advance the wall clock to %v: %v", d.now, err)
 	}
 }

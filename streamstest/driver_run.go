@@ -53,17 +53,32 @@ func (d *Driver) step() error {
 			return err
 		}
 	}
-	return in.task.flush()
+	return in.task.punctuate(taskmgr.StreamTime)
 }
 
-// flush is what a commit does with stores.
-func (t *driverTask) flush() error {
-	for _, s := range t.stores {
-		if err := s.Flush(); err != nil {
+// punctuateAll makes the calls that are due by the wall clock.
+func (d *Driver) punctuateAll() error {
+	for _, task := range d.tasks {
+		task.ctx.SetSystemTime(d.now.UnixMilli())
+		if err := task.punctuate(taskmgr.WallClockTime); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// punctuate makes the calls that are due, and then commits.
+func (t *driverTask) punctuate(by taskmgr.PunctuationType) error {
+	if _, err := t.ctx.Punctuate(by); err != nil {
+		return err
+	}
+	return t.flush()
+}
+
+// flush is what a commit does with stores.
+func (t *driverTask) flush() error {
+	t.ctx.Processing(nil, 0)
+	return taskmgr.FlushStores(t.stores)
 }
 
 // capture hands what was sent to the output topics, and to the topics that the topology reads itself.

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/membership"
+	"github.com/odradek-go/odradek/state"
 )
 
 // errLeft is what ends a thread whose member has left though it was not told to.
@@ -72,6 +73,8 @@ func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
 		case slices.Contains(a.Active, id):
 		case !slices.Contains(standbys, id):
 			end = append(end, task)
+		case task.state == created:
+			task.then = standby
 		case task.state != standby:
 			demoted = append(demoted, task)
 		}
@@ -81,7 +84,7 @@ func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
 	if err := t.commit(ctx, revoked); err != nil {
 		return err
 	}
-	if err := errors.Join(t.closeTasks(end), t.flushLast(ctx)); err != nil {
+	if err := errors.Join(t.closeTasks(end, nil), t.flushLast(ctx)); err != nil {
 		return err
 	}
 	for _, task := range demoted {
@@ -98,6 +101,9 @@ func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
 	if err := t.take(standbys, standby); err != nil {
 		return err
 	}
+	if err := t.openTasks(); err != nil {
+		return err
+	}
 	t.assigned = true
 	if t.becoming {
 		t.ready, t.becoming = true, false
@@ -106,11 +112,14 @@ func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
 	return nil
 }
 
-// take gives the tasks that are new to the updater, and standbys that are to run.
-func (t *Thread) take(ids []membership.TaskID, in taskState) error {
+// take makes the tasks that are new, and promotes standbys that are to run.
+func (t *Thread) take(ids []membership.TaskID, then taskState) error {
 	for _, id := range ids {
 		if known := t.tasks[id]; known != nil {
-			if known.state == standby && in == restoring {
+			switch {
+			case known.state == created:
+				known.then = then
+			case known.state == standby && then == restoring:
 				known.state = restoring
 				t.updater.update(known, true)
 			}
@@ -120,13 +129,30 @@ func (t *Thread) take(ids []membership.TaskID, in taskState) error {
 		if !ok {
 			return &TaskError{Task: id, Err: errors.New("the group's topology has a subtopology that this application has not: does another application use the same id?")}
 		}
-		task, err := newTask(id, spec, t.out, in)
+		task := newTask(id, spec, t.out, t.storage, then)
+		task.onError = t.cfg.OnRecordError
+		t.tasks[id] = task
+	}
+	return nil
+}
+
+// openTasks opens the stores of new tasks and gives the tasks to the updater. Those
+// whose directory another thread of the process is about to leave have to wait.
+func (t *Thread) openTasks() error {
+	t.waiting = false
+	for _, task := range t.tasks {
+		if task.state != created {
+			continue
+		}
+		opened, err := task.open()
 		if err != nil {
 			return err
 		}
-		task.onError = t.cfg.OnRecordError
-		t.tasks[id] = task
-		t.updater.update(task, in == restoring)
+		if opened {
+			t.updater.update(task, task.state == restoring)
+		} else {
+			t.waiting = true
+		}
 	}
 	return nil
 }
@@ -207,11 +233,9 @@ func (t *Thread) startRestored(ctx context.Context) error {
 func (t *Thread) commit(ctx context.Context, tasks []*task) error {
 	var inputs []*input
 	var names []string
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(task *task) bool { return task.state != running || !task.dirty() })
 	for _, task := range tasks {
-		if !task.dirty() {
-			continue
-		}
-		if err := task.flush(); err != nil {
+		if err := t.guard(task.flush); err != nil {
 			return err
 		}
 		for _, in := range task.inputs {
@@ -223,11 +247,27 @@ func (t *Thread) commit(ctx context.Context, tasks []*task) error {
 			}
 		}
 	}
-	if len(inputs) == 0 {
+	if len(tasks) == 0 {
 		return nil
 	}
 	if err := t.out.flush(ctx); err != nil {
 		return err
+	}
+	if err := t.commitInputs(ctx, names, inputs); err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		if err := task.committed(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitInputs commits the offsets of inputs, whose topics have these names.
+func (t *Thread) commitInputs(ctx context.Context, names []string, inputs []*input) error {
+	if len(inputs) == 0 {
+		return nil
 	}
 	return t.retry(ctx, func(who identity) error {
 		inputs = slices.DeleteFunc(inputs, func(in *input) bool { return !in.dirty })
@@ -265,7 +305,7 @@ func (t *Thread) retry(ctx context.Context, try func(identity) error) error {
 func (t *Thread) loseTasks(reason error) error {
 	t.log.Warn("lost all tasks", "tasks", len(t.tasks), "reason", reason)
 	t.assigned = false
-	return t.closeTasks(t.all())
+	return t.closeTasks(t.all(), reason)
 }
 
 // suspend stops fetching for tasks.
@@ -281,16 +321,19 @@ func (t *Thread) suspend(tasks []*task) {
 	t.client.RemoveConsumePartitions(remove)
 }
 
-// closeTasks ends tasks, whatever their state, without a commit.
-func (t *Thread) closeTasks(tasks []*task) error {
+// closeTasks ends tasks, whatever their state, without a commit. What running tasks
+// have done since the last one is thrown away if there is a reason to.
+func (t *Thread) closeTasks(tasks []*task, reason error) error {
 	t.suspend(tasks)
 	var errs []error
+	var broken *state.Error
 	for _, task := range tasks {
 		if task.updating() {
 			t.updater.cancel(task)
 		}
 		delete(t.tasks, task.id)
-		errs = append(errs, t.guard(task.close))
+		clean := reason == nil || task.state != running && !errors.As(reason, &broken)
+		errs = append(errs, t.guard(func() error { return task.close(clean, reason) }))
 	}
 	return errors.Join(errs...)
 }

@@ -72,7 +72,7 @@ func (u *updater) begin(ctx context.Context) {
 			}
 		}
 	}
-	starts, ends, err := u.list(ctx, names)
+	ids, starts, ends, err := u.list(ctx, names)
 	limits, limitsErr := u.limits(ctx)
 	if err = errors.Join(err, limitsErr); err != nil && ctx.Err() != nil {
 		return
@@ -81,6 +81,9 @@ func (u *updater) begin(ctx context.Context) {
 	u.pending, u.shuffled, u.moved = nil, true, true
 	consume := make(map[string]map[int32]kgo.Offset)
 	for _, of := range tasks {
+		if err == nil {
+			err = of.task.trust(ids)
+		}
 		if err := errors.Join(err, u.beginTask(of, starts, ends, limits, consume)); err != nil {
 			u.fail(of, err)
 		}
@@ -187,17 +190,22 @@ func (u *updater) limits(ctx context.Context) (map[changelogKey]int64, error) {
 // be unknown to the broker that we ask: its metadata spreads within seconds.
 const listTimeout = 30 * time.Second
 
-func (u *updater) list(ctx context.Context, topics []string) (starts, ends kadm.ListedOffsets, err error) {
-	if len(topics) == 0 {
-		return nil, nil, nil
+// list looks up changelogs: the ids of their topics, and where their partitions
+// start and end.
+func (u *updater) list(ctx context.Context, names []string) (ids topics, starts, ends kadm.ListedOffsets, err error) {
+	if len(names) == 0 {
+		return nil, nil, nil, nil
 	}
 	adm := kadm.NewClient(u.client)
 	err = backoff.Retry(func() (err error) {
-		if starts, err = adm.ListStartOffsets(ctx, topics...); err == nil {
+		if ids, err = fetchTopics(ctx, u.client, names); err == nil {
+			starts, err = adm.ListStartOffsets(ctx, names...)
+		}
+		if err == nil {
 			err = starts.Error()
 		}
 		if err == nil {
-			if ends, err = adm.ListEndOffsets(ctx, topics...); err == nil {
+			if ends, err = adm.ListEndOffsets(ctx, names...); err == nil {
 				err = ends.Error()
 			}
 		}
@@ -207,9 +215,9 @@ func (u *updater) list(ctx context.Context, topics []string) (starts, ends kadm.
 		return err
 	}, retries(ctx, listTimeout))
 	if err != nil {
-		return nil, nil, fmt.Errorf("list the offsets of changelogs %v: %w", topics, err)
+		return nil, nil, nil, fmt.Errorf("list the offsets of changelogs %v: %w", names, err)
 	}
-	return starts, ends, nil
+	return ids, starts, ends, nil
 }
 
 // retries is how we retry what may pass: 100 ms doubling to 1 s, with jitter,

@@ -1,10 +1,10 @@
 package taskmgr
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -14,9 +14,9 @@ import (
 
 // taskState is where a task is in its life:
 //
-//	restoring ──▶ restored ──▶ running ──▶ closed
-//	    ▲                         │           ▲
-//	    └──────── standby ◀───────┘           │ from every state
+//	created ──▶ restoring ──▶ restored ──▶ running ──▶ closed
+//	    │           ▲                         │           ▲
+//	    └───────▶ standby ◀───────────────────┘           │ from every state
 //
 // A standby is promoted to restoring with its stores as they are, and a running
 // task demoted to standby with them. The stores of a restoring and a standby task
@@ -24,7 +24,8 @@ import (
 type taskState int8
 
 const (
-	restoring taskState = iota // the updater fills its stores, until they are complete
+	created   taskState = iota // its stores are to be opened
+	restoring                  // the updater fills its stores, until they are complete
 	standby                    // the updater keeps its stores current; warm-ups too
 	restored                   // complete, and waiting for the committed offsets
 	running                    // its partitions are being consumed
@@ -33,85 +34,51 @@ const (
 
 // task is one task of a thread.
 type task struct {
-	id     membership.TaskID
-	spec   Subtopology
-	state  taskState
-	ctx    *Context
-	stores []*taskStore
-	graph  Graph
-	inputs []*input
+	id      membership.TaskID
+	spec    Subtopology
+	storage storage
+	state   taskState
+	then    taskState // what a created task becomes: restoring or standby
+	ctx     *Context
+	stores  []*taskStore
+	graph   Graph
+	inputs  []*input
+	touched bool // there is something to commit besides offsets
 
 	// onError is Config.OnRecordError.
 	onError func(membership.TaskID, *kgo.Record, error, Collector) error
 }
 
-// taskStore is one state store of a task.
-type taskStore struct {
-	state.Store
-	log    *Changelog // nil: not logged
-	source bool       // log is a source topic, which is not written to
-	out    Collector
-
-	// position is the offset of the changelog up to which the store has what is
-	// in it, while the store is with the updater.
-	position int64
-}
-
-// beginning is the position of an empty store, before any changelog's start.
-const beginning = -1
-
-func (s *taskStore) open() error {
-	s.position = beginning
-	var ctx state.OpenContext
-	if s.log != nil && !s.source {
-		ctx.Changelog = changelog{s.out, s.log}
-	}
-	return s.Open(ctx)
-}
-
-// restore writes a record of the changelog to the store.
-func (s *taskStore) restore(rec *kgo.Record) error {
-	timestamp := rec.Timestamp.UnixMilli()
-	h, ok := s.Store.(state.HeaderRestorer)
-	if !ok {
-		return s.Restore(rec.Key, rec.Value, timestamp)
-	}
-	var headers []state.Header
-	for _, header := range rec.Headers {
-		headers = append(headers, state.Header(header))
-	}
-	return h.RestoreHeaders(rec.Key, rec.Value, timestamp, headers)
-}
-
-// reopen empties the store.
-func (s *taskStore) reopen() error { return errors.Join(s.Close(), s.open()) }
-
 // emitInterval is Context.EmitInterval of running tasks, Java's, in milliseconds.
 const emitInterval = 1000
 
-// newTask makes a task with its stores open, in the given state.
-func newTask(id membership.TaskID, spec Subtopology, out Collector, in taskState) (_ *task, err error) {
-	t := &task{id: id, spec: spec, state: in}
-	defer func() {
-		if err != nil {
-			err = errors.Join(t.fail(err), t.closeStores())
-		}
-	}()
-	var stores []state.Store
-	for _, spec := range spec.Stores {
-		s := &taskStore{Store: spec.New(), source: spec.ChangelogIsSource, out: out}
-		if spec.Changelog != "" {
-			s.log = &Changelog{Topic: spec.Changelog, Partition: id.Partition, Context: context.Background()}
-		}
-		if err := s.open(); err != nil {
-			return nil, err
-		}
+// newTask makes a task that is to be restoring or standby.
+func newTask(id membership.TaskID, spec Subtopology, out Collector, at storage, then taskState) *task {
+	t := &task{id: id, spec: spec, storage: at, then: then}
+	stores := make([]state.Store, len(spec.Stores))
+	for i, spec := range spec.Stores {
+		s := newStore(t, spec)
 		t.stores = append(t.stores, s)
-		stores = append(stores, s.Store)
+		stores[i] = s.Store
 	}
 	t.ctx = NewContext(id, out, stores...)
 	t.ctx.EmitInterval = emitInterval
-	return t, nil
+	return t
+}
+
+// open opens the stores, which makes a created task what it is to be. It says false
+// where another thread of the process has not closed the task's directory yet.
+func (t *task) open() (bool, error) {
+	if dir := t.storage.dir; dir != nil && !dir.use(t.id) {
+		return false, nil
+	}
+	t.state = t.then
+	for _, s := range t.stores {
+		if err := s.open(); err != nil {
+			return false, t.fail(err)
+		}
+	}
+	return true, nil
 }
 
 // updating says whether the stores are with the updater.
@@ -120,20 +87,46 @@ func (t *task) updating() bool { return t.state == restoring || t.state == stand
 // demote makes a running task, whose changes are flushed, a standby: its graph
 // ends, and its stores go on from what it has written.
 func (t *task) demote() error {
-	var err error
-	if t.graph != nil {
-		err = t.graph.Close()
+	err := t.endGraph()
+	t.settle()
+	t.inputs, t.state = nil, standby
+	return t.fail(err)
+}
+
+func (t *task) endGraph() error {
+	if t.graph == nil {
+		return nil
 	}
+	graph := t.graph
+	t.graph, t.ctx.punctuations = nil, [2]punctuations{}
+	return graph.Close()
+}
+
+// settle notes where the stores of a running task are, whose changes are flushed
+// and written.
+func (t *task) settle() {
 	for _, s := range t.stores {
-		switch {
-		case s.source:
-			s.position = t.processed(s.log.Topic)
-		case s.log != nil:
-			s.position = max(s.position, s.log.written.Load())
+		if s.log != nil {
+			s.position = s.settled()
 		}
 	}
-	t.graph, t.inputs, t.state = nil, nil, standby
-	return t.fail(err)
+}
+
+// checkpoint has the persistent stores found as they are now.
+func (t *task) checkpoint() error {
+	for _, s := range t.stores {
+		if err := s.checkpoint(); err != nil {
+			return t.fail(err)
+		}
+	}
+	return nil
+}
+
+// committed is told that all that a running task has done is committed.
+func (t *task) committed() error {
+	t.touched, t.ctx.commit = false, false
+	t.settle()
+	return t.checkpoint()
 }
 
 // logged says whether there is a store with a changelog.
@@ -177,6 +170,7 @@ func (t *task) start(inputs []*input) error {
 		t.ctx.streamTime = max(t.ctx.streamTime, in.time)
 		t.ctx.recall(in.processors)
 	}
+	t.ctx.SetSystemTime(time.Now().UnixMilli())
 	graph, err := t.spec.NewGraph(t.ctx)
 	if err != nil {
 		return t.fail(err)
@@ -197,7 +191,8 @@ const confirmEvery = 16
 // the records' times over all partitions. It stops early, with records left in
 // the queues, where mayGoOn says so.
 func (t *task) process(mayGoOn func() bool) error {
-	defer func() { t.ctx.record = nil }()
+	defer t.ctx.Processing(nil, 0)
+	t.ctx.SetSystemTime(time.Now().UnixMilli())
 	for n := 0; ; n++ {
 		in, err := t.next()
 		if in == nil || err != nil {
@@ -270,6 +265,24 @@ func (t *task) step(in *input) error {
 	return nil
 }
 
+// noRecord stands for the record where a punctuation met an error.
+var noRecord = &kgo.Record{Partition: -1, Offset: -1}
+
+// punctuate makes the calls that are scheduled and due.
+func (t *task) punctuate() error {
+	t.ctx.SetSystemTime(time.Now().UnixMilli())
+	for _, by := range []PunctuationType{StreamTime, WallClockTime} {
+		any, err := t.ctx.Punctuate(by)
+		t.touched = t.touched || any
+		if err != nil {
+			if err := t.handle(noRecord, err); err != nil {
+				return t.fail(err)
+			}
+		}
+	}
+	return nil
+}
+
 // handle asks what to do about a record that could not be processed. It returns
 // nil to go on with the next one.
 func (t *task) handle(rec *kgo.Record, err error) error {
@@ -303,6 +316,9 @@ func (in *input) fail(rec *kgo.Record, err error) error {
 
 // dirty says whether there is something to commit.
 func (t *task) dirty() bool {
+	if t.touched {
+		return true
+	}
 	for _, in := range t.inputs {
 		if in.dirty {
 			return true
@@ -311,42 +327,64 @@ func (t *task) dirty() bool {
 	return false
 }
 
-// flush makes the stores' changes durable where they are, before a commit.
+// flush passes on what the stores' caches hold, before a commit. Processor metadata
+// that has changed is committed with every partition.
 func (t *task) flush() error {
-	for _, s := range t.stores {
-		if err := s.Flush(); err != nil {
-			return t.fail(err)
-		}
+	if err := FlushStores(t.stores); err != nil {
+		return t.fail(err)
 	}
 	if t.ctx.metadataChanged {
 		t.ctx.metadataChanged = false
 		for _, in := range t.inputs {
-			in.dirty = in.dirty || in.next >= 0 // it is committed with all of them
+			in.dirty = in.dirty || in.next >= 0
+		}
+	}
+	return nil
+}
+
+// FlushStores passes on what the caches of a task's stores hold. That may change
+// stores again, as those of tables that are made of other tables.
+func FlushStores[S state.Store](stores []S) error {
+	for dirty := true; dirty; {
+		dirty = false
+		for _, s := range stores {
+			if err := s.Flush(); err != nil {
+				return err
+			}
+		}
+		for _, s := range stores {
+			dirty = dirty || s.Dirty()
 		}
 	}
 	return nil
 }
 
 // close ends the graph and the stores; nothing is committed. The task must not
-// be restoring any more.
-func (t *task) close() error {
-	if t.state == closed {
+// be with the updater any more. Unless it is clean, what was done since the last
+// commit is thrown away.
+func (t *task) close(clean bool, reason error) error {
+	was := t.state
+	t.state = closed
+	if was == closed || was == created {
 		return nil
 	}
-	t.state = closed
-	var err error
-	if t.graph != nil {
-		err = t.graph.Close()
+	errs := []error{t.endGraph()}
+	if clean && was == running {
+		t.settle()
 	}
-	return t.fail(errors.Join(err, t.closeStores()))
-}
-
-func (t *task) closeStores() error {
-	var errs []error
+	if clean {
+		errs = append(errs, t.checkpoint())
+	}
 	for _, s := range t.stores {
-		errs = append(errs, s.Close())
+		errs = append(errs, s.Close(), s.discard(reason))
 	}
-	return errors.Join(errs...)
+	if dir := t.storage.dir; dir != nil {
+		if clean {
+			errs = append(errs, t.leave())
+		}
+		errs = append(errs, dir.free(t.id))
+	}
+	return t.fail(errors.Join(errs...))
 }
 
 func (t *task) fail(err error) error {

@@ -55,11 +55,11 @@ func (g *fakeGraph) Process(rec *kgo.Record, ts int64) error {
 func runningTask(t testing.TB, topics ...string) (*task, *fakeGraph) {
 	g := &fakeGraph{}
 	id := membership.TaskID{Subtopology: "0", Partition: 1}
-	task, err := newTask(id, Subtopology{SourceTopics: topics, NewGraph: func(ctx *Context) (Graph, error) {
+	task := newTask(id, Subtopology{SourceTopics: topics, NewGraph: func(ctx *Context) (Graph, error) {
 		g.ctx = ctx
 		return g, nil
-	}}, nil, restoring)
-	if err != nil {
+	}}, nil, storage{}, restoring)
+	if _, err := task.open(); err != nil {
 		t.Fatal(err)
 	}
 	var inputs []*input
@@ -186,10 +186,7 @@ func TestTaskErrorNamesTheRecord(t *testing.T) {
 }
 
 func TestTaskStartNeedsSources(t *testing.T) {
-	task, err := newTask(membership.TaskID{Subtopology: "0"}, Subtopology{NewGraph: func(*Context) (Graph, error) { return &fakeGraph{}, nil }}, nil, restoring)
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := newTask(membership.TaskID{Subtopology: "0"}, Subtopology{NewGraph: func(*Context) (Graph, error) { return &fakeGraph{}, nil }}, nil, storage{}, restoring)
 	if err := task.start([]*input{{task: task, topic: "unknown"}}); err == nil || !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("got %v", err)
 	}
@@ -210,23 +207,26 @@ func TestTaskStores(t *testing.T) {
 		return state.NewTimestampedKeyValue("counts", serde.String, serde.Int64, state.Memory)
 	}
 	id := membership.TaskID{Subtopology: "1"}
-	_, err := newTask(id, Subtopology{Stores: []StoreSpec{{New: func() state.Store { return brokenStore{counts(), broken, nil} }}}}, nil, restoring)
+	with := func(s state.Store) *task {
+		return newTask(id, Subtopology{Stores: []StoreSpec{{New: func() state.Store { return s }}}}, nil, storage{}, restoring)
+	}
+	_, err := with(brokenStore{counts(), broken, nil}).open()
 	var te *TaskError
 	if !errors.Is(err, broken) || !errors.As(err, &te) || te.Task != id {
 		t.Errorf("opening a broken store: %v", err)
 	}
 
-	task, err := newTask(id, Subtopology{Stores: []StoreSpec{{New: func() state.Store { return brokenStore{counts(), nil, broken} }}}}, nil, restoring)
-	if err != nil {
+	task := with(brokenStore{counts(), nil, broken})
+	if _, err := task.open(); err != nil {
 		t.Fatal(err)
 	}
 	if task.ctx.Store("counts") == nil || task.ctx.Store("others") != nil {
 		t.Error("the context has not the stores of the task")
 	}
-	if err := task.close(); !errors.Is(err, broken) {
+	if err := task.close(true, nil); !errors.Is(err, broken) {
 		t.Errorf("closing a broken store: %v", err)
 	}
-	if err := task.close(); err != nil {
+	if err := task.close(true, nil); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
 }
@@ -301,17 +301,14 @@ func TestWorst(t *testing.T) {
 // nothing else to commit say it too.
 func TestProcessorMetadata(t *testing.T) {
 	atStart := make(map[string]int64)
-	task, err := newTask(membership.TaskID{}, Subtopology{NewGraph: func(ctx *Context) (Graph, error) {
+	task := newTask(membership.TaskID{}, Subtopology{NewGraph: func(ctx *Context) (Graph, error) {
 		for _, key := range []string{"a", "b", "c"} {
 			if value, ok := ctx.ProcessorMetadata(key); ok {
 				atStart[key] = value
 			}
 		}
 		return &fakeGraph{ctx: ctx}, nil
-	}}, nil, restored)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}, nil, storage{}, restored)
 	inputs := []*input{
 		{task: task, topic: "x", next: 5, processors: map[string]int64{"a": 1, "b": 2}},
 		{task: task, topic: "y", next: 7, processors: map[string]int64{"a": 3, "b": 1}},

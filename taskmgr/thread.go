@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/odradek-go/odradek/membership"
+	"github.com/odradek-go/odradek/state"
 )
 
 // Config describes a thread.
@@ -27,6 +28,16 @@ type Config struct {
 
 	// ClientID names the thread to the broker, and in logs.
 	ClientID string
+
+	// Directory is where persistent stores are; nil where the topology has none.
+	Directory *Directory
+
+	// Disk is what persistent stores share; nil where the topology has none.
+	Disk *state.Disk
+
+	// CacheBytes is how much memory changes of stores are held back in, 0 for
+	// none (statestore.cache.max.bytes, divided by the number of threads).
+	CacheBytes int64
 
 	// CommitInterval is how often offsets are committed (commit.interval.ms).
 	CommitInterval time.Duration
@@ -73,6 +84,10 @@ const (
 	// confirmed as a member.
 	confirmWait = 20 * time.Millisecond
 
+	// directoryWait is how long a thread waits before it looks again whether
+	// another thread has left a task's directory.
+	directoryWait = 50 * time.Millisecond
+
 	// turnTime bounds how long a thread processes before it looks up.
 	turnTime = 200 * time.Millisecond
 
@@ -90,6 +105,7 @@ type Thread struct {
 	updater *updater
 	out     *producer
 	mail    *mailbox
+	storage storage
 
 	tasks    map[membership.TaskID]*task
 	inputs   map[string]map[int32]*input // of the running tasks
@@ -97,6 +113,7 @@ type Thread struct {
 	ready    bool                        // the group is ready to process
 	becoming bool                        // it is, from the next assignment on
 	assigned bool                        // an assignment was taken
+	waiting  bool                        // a task's directory is still another thread's
 	running  bool                        // as last told to OnRunning
 	commitAt time.Time
 }
@@ -110,6 +127,10 @@ func NewThread(cfg Config) (*Thread, error) {
 		inputs: make(map[string]map[int32]*input),
 		ready:  true,
 		mail:   newMailbox(),
+	}
+	t.storage = storage{dir: cfg.Directory, disk: cfg.Disk, log: t.log}
+	if cfg.CacheBytes > 0 {
+		t.storage.cache = state.NewCache(cfg.CacheBytes)
 	}
 	if t.cfg.Member.RebalanceTimeout == 0 {
 		t.cfg.Member.RebalanceTimeout = membership.DefaultRebalanceTimeout
@@ -195,16 +216,51 @@ func (t *Thread) turn(ctx, life context.Context) error {
 	if err := t.takeNews(life); err != nil {
 		return err
 	}
+	if t.waiting {
+		if err := t.openTasks(); err != nil {
+			return err
+		}
+	}
 	t.tellRunning()
 	if err := t.process(ctx, t.poll(ctx)); err != nil {
 		return err
 	}
+	if err := t.punctuate(); err != nil {
+		return err
+	}
 	now := time.Now()
 	if now.Before(t.commitAt) {
-		return nil
+		return t.commit(life, t.requestedCommits())
 	}
 	t.commitAt = now.Add(t.cfg.CommitInterval)
 	return t.commit(life, t.runningTasks())
+}
+
+// punctuate makes the calls that tasks have scheduled and that are due.
+func (t *Thread) punctuate() (err error) {
+	defer recovered(&err)
+	if !t.mayProcess() {
+		return nil
+	}
+	for _, task := range t.tasks {
+		if task.state == running {
+			if err := task.punctuate(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// requestedCommits are the tasks whose code has asked for a commit.
+func (t *Thread) requestedCommits() []*task {
+	var tasks []*task
+	for _, task := range t.tasks {
+		if task.ctx.commit {
+			tasks = append(tasks, task)
+		}
+	}
+	return tasks
 }
 
 // noWait has kgo return what it has fetched already.
@@ -224,6 +280,14 @@ func (t *Thread) poll(ctx context.Context) kgo.Fetches {
 		}
 	}
 	wait := min(time.Until(t.commitAt), t.cfg.Member.RebalanceTimeout/3)
+	if t.waiting {
+		wait = min(wait, directoryWait)
+	}
+	for _, task := range t.tasks {
+		if due, any := task.ctx.nextPunctuation(); any && task.state == running {
+			wait = min(wait, time.Until(due))
+		}
+	}
 	if held && t.ready {
 		wait = min(wait, confirmWait)
 	}
@@ -329,14 +393,18 @@ func (t *Thread) tellRunning() {
 // tasks move on at once and not after the session time-out.
 func (t *Thread) close(ctx context.Context, reason error) error {
 	shutdown := errors.Is(reason, membership.ErrShutdownRequested)
-	err := reason
+	err, untrusted := reason, reason
 	if reason == nil || shutdown {
+		untrusted = nil
 		switch e := t.commit(ctx, t.runningTasks()); {
 		case errors.Is(e, errFenced):
+			untrusted = e
 			t.log.Warn("the last commit was refused: another member repeats what it held", "err", e)
 		case e != nil && ctx.Err() != nil:
+			untrusted = e
 			err = errors.Join(err, fmt.Errorf("%w of %v: %v", ErrCloseTimeout, t.cfg.CloseTimeout, e))
 		case e != nil:
+			untrusted = e
 			err = errors.Join(err, e)
 		}
 	}
@@ -344,7 +412,7 @@ func (t *Thread) close(ctx context.Context, reason error) error {
 	if errors.As(reason, &task) {
 		t.flushLetters(ctx)
 	}
-	err = errors.Join(err, t.closeTasks(t.all()))
+	err = errors.Join(err, t.closeTasks(t.all(), untrusted))
 	if reason == nil || shutdown {
 		err = errors.Join(err, t.flushLast(ctx))
 	}

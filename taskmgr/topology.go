@@ -1,16 +1,26 @@
 package taskmgr
 
 import (
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/odradek-go/odradek/membership"
 	"github.com/odradek-go/odradek/state"
 )
 
 // Topology is what a thread runs: its subtopologies by id.
 type Topology map[string]Subtopology
+
+// Persistent says whether a store keeps its data on disk.
+func (t Topology) Persistent() bool {
+	for _, sub := range t {
+		if slices.ContainsFunc(sub.Stores, func(s StoreSpec) bool { return s.Persistent }) {
+			return true
+		}
+	}
+	return false
+}
 
 // Subtopology is a connected part of a topology. Each of its tasks is one
 // instance of it over one partition of its source topics.
@@ -45,6 +55,9 @@ type StoreSpec struct {
 	// written to.
 	ChangelogIsSource bool
 
+	// Persistent says that the store keeps its data on disk.
+	Persistent bool
+
 	// New makes the store of one task, not yet open.
 	New func() state.Store
 }
@@ -68,87 +81,4 @@ type Source interface {
 
 	// Process runs the record, whose time is timestamp, through the graph.
 	Process(rec *kgo.Record, timestamp int64) error
-}
-
-// Context is a task as its graph sees it.
-type Context struct {
-	// Task is the task's id.
-	Task membership.TaskID
-
-	// Out takes what the task sends.
-	Out Collector
-
-	// EmitInterval is how long, in milliseconds of the wall clock, operators wait
-	// at least between two looks for results whose windows have closed. It is 0
-	// where no thread runs the task, as in Java's test driver.
-	EmitInterval int64
-
-	stores     map[string]state.Store
-	record     *kgo.Record
-	streamTime int64
-
-	processorMetadata map[string]int64
-	metadataChanged   bool // since it was last committed
-}
-
-// NewContext returns the context of a task that no thread runs: a test driver's.
-// The stores are open.
-func NewContext(task membership.TaskID, out Collector, stores ...state.Store) *Context {
-	c := &Context{Task: task, Out: out, stores: make(map[string]state.Store, len(stores)), streamTime: -1}
-	for _, s := range stores {
-		c.stores[s.Name()] = s
-	}
-	return c
-}
-
-// Processing says which record is processed next, and its time in milliseconds. A
-// driver that is no thread says it before each record.
-func (c *Context) Processing(rec *kgo.Record, timestamp int64) {
-	c.record, c.streamTime = rec, max(c.streamTime, timestamp)
-}
-
-// Store returns the task's store of that name, or nil.
-func (c *Context) Store(name string) state.Store { return c.stores[name] }
-
-// Record is the record of a source topic that is being processed, nil outside of
-// processing. Its timestamp is the topic's, not what an extractor made of it.
-func (c *Context) Record() *kgo.Record { return c.record }
-
-// StreamTime is the highest record time that the task has seen, in
-// milliseconds, and -1 before the first record.
-func (c *Context) StreamTime() int64 { return c.streamTime }
-
-// ProcessorMetadata is a number that a processor has set for a key of its own, in
-// this task or before it moved here; ok is false where there is none.
-func (c *Context) ProcessorMetadata(key string) (value int64, ok bool) {
-	value, ok = c.processorMetadata[key]
-	return value, ok
-}
-
-// SetProcessorMetadata sets such a number. It is committed along with what was
-// processed up to now, in the metadata of the offsets (KIP-825).
-func (c *Context) SetProcessorMetadata(key string, value int64) {
-	if c.processorMetadata == nil {
-		c.processorMetadata = make(map[string]int64)
-	}
-	c.processorMetadata[key], c.metadataChanged = value, true
-}
-
-// recall takes over processor metadata that was committed. Of several values, which
-// partitions may have whose commits lie apart, the highest counts.
-func (c *Context) recall(committed map[string]int64) {
-	for key, value := range committed {
-		if known, ok := c.processorMetadata[key]; !ok || value > known {
-			if c.processorMetadata == nil {
-				c.processorMetadata = make(map[string]int64)
-			}
-			c.processorMetadata[key] = value
-		}
-	}
-}
-
-// OffsetMetadata is the metadata that is committed with the offset of a partition
-// whose time is partitionTime, in milliseconds.
-func (c *Context) OffsetMetadata(partitionTime int64) string {
-	return offsetMetadata{partitionTime, c.processorMetadata}.encode()
 }

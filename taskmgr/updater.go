@@ -223,7 +223,11 @@ func (u *updater) apply(fetches kgo.Fetches) {
 		}
 		r.end = max(r.end, p.HighWatermark)
 		u.moved = true
-		if err := r.restore(p.Records); err != nil {
+		err := r.restore(p.Records)
+		if err == nil {
+			err = r.store.checkpoint()
+		}
+		if err != nil {
 			u.fail(r.of, fmt.Errorf("restore from the changelog %s-%d: %w", p.Topic, p.Partition, err))
 			return
 		}

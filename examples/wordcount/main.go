@@ -55,6 +55,7 @@ type options struct {
 	inputTopic    string
 	outputTopic   string
 	partitions    int
+	stateDir      string
 	verbose       bool
 }
 
@@ -73,6 +74,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.inputTopic, "input-topic", "wordcount-input", "the topic with the lines")
 	f.StringVar(&o.outputTopic, "output-topic", "wordcount-output", "the topic for the counts")
 	f.IntVar(&o.partitions, "partitions", 4, "partitions of topics that are created because they are missing")
+	f.StringVar(&o.stateDir, "state-dir", "", "keep the counts on disk below `DIR`, which each instance has for itself, and find them again after a restart (default: in memory)")
 	f.BoolVar(&o.verbose, "v", false, "log what the application does to standard error")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return o, err
@@ -145,12 +147,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 
 	ready := make(chan struct{})
-	app, err := streams.NewApp(topology(o.inputTopic, o.outputTopic), streams.Config{
+	app, err := streams.NewApp(topology(o), streams.Config{
 		ApplicationID:    o.applicationID,
 		Brokers:          brokers,
 		NumStreamThreads: o.threads,
 		CommitInterval:   commitInterval,
-		ClientOptions:    clientOptions,
+		StateDir:         o.stateDir,
+		// Every count is sent, not only the last of each word before a commit.
+		StateStoreCacheMaxBytes: -1,
+		ClientOptions:           clientOptions,
 		StateListener: func(_, to streams.State) {
 			fmt.Fprintln(stderr, "wordcount:", to)
 			if to == streams.Running {

@@ -15,15 +15,19 @@ import (
 //
 // with String keys and values and Long counts. Node, store and topic names are
 // the same, so that a Java instance can join the group.
-func topology(input, output string) *streams.Topology {
+func topology(o options) *streams.Topology {
+	counted := streams.MaterializedWith("counts", serde.String, serde.Int64)
+	if o.stateDir == "" {
+		counted.StoreType = streams.InMemory
+	}
 	b := streams.NewBuilder()
-	lines := streams.Stream(b, input, streams.ConsumedWith(serde.String, serde.String))
+	lines := streams.Stream(b, o.inputTopic, streams.ConsumedWith(serde.String, serde.String))
 	words := streams.FlatMapValues(lines, words)
 	counts := streams.GroupBy(words,
 		func(_, word string) string { return word },
 		streams.GroupedWith(serde.String, serde.String).As("words"),
-	).Count(streams.MaterializedWith("counts", serde.String, serde.Int64))
-	counts.ToStream().To(output)
+	).Count(counted)
+	counts.ToStream().To(o.outputTopic)
 	return b.Build()
 }
 
