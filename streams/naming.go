@@ -14,6 +14,7 @@ const (
 	keySelectPrefix     = "KSTREAM-KEY-SELECT-"
 	peekPrefix          = "KSTREAM-PEEK-"
 	forEachPrefix       = "KSTREAM-FOREACH-"
+	printPrefix         = "KSTREAM-PRINTER-"
 	mergePrefix         = "KSTREAM-MERGE-"
 	branchPrefix        = "KSTREAM-BRANCH-"
 	processorPrefix     = "KSTREAM-PROCESSOR-"

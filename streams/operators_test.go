@@ -97,6 +97,25 @@ func (m *mirror) Process(r FixedKeyRecord[string, *string]) error {
 	return m.ctx.ForwardTo("KSTREAM-SINK-0000000002", WithValue(r, r.Value))
 }
 
+// TestPrint: a line for each record, as in Java, with a name of Java's.
+func TestPrint(t *testing.T) {
+	var out strings.Builder
+	b := NewBuilder()
+	s := Stream(b, "in", nullableText())
+	s.Print(Printed[string, *string]{To: &out})
+	s.Print(Printed[string, *string]{To: &out, Label: "label", Name: "named", Format: func(k string, v *string) string { return k + "=" + orNull(v) }})
+	if _, err := run(t, b.Build(), record("in", []byte("k"), []byte("v")), record("in", nil, nil)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "[KSTREAM-PRINTER-0000000001]: k, v\n[label]: k=v\n[KSTREAM-PRINTER-0000000001]: null, null\n[label]: =null\n"
+	if out.String() != want {
+		t.Errorf("printed\n%swant\n%s", out.String(), want)
+	}
+	if text := describe(t, b.Build()); !strings.Contains(text, "Processor: named") {
+		t.Errorf("describes as\n%s", text)
+	}
+}
+
 // TestHeaders: what becomes of a record has its headers, on the way through
 // repartition topics and tables too.
 func TestHeaders(t *testing.T) {
