@@ -1,11 +1,13 @@
 package streams_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
@@ -246,6 +248,13 @@ var vectorPrograms = map[string]func(*Builder) *Topology{
 		AddSink(t, "solo-sink", "solo-out", Produced[string, string]{}, "solo-src")
 		return t
 	},
+	"49-papi-punctuators": func(*Builder) *Topology {
+		t := NewTopology()
+		AddSource(t, "src", Consumed[string, string]{}, "in")
+		AddProcessor(t, "p", func() Processor[string, string, string, string] { return &punctuating{} }, "src")
+		AddSink(t, "k", "out", Produced[string, string]{}, "p")
+		return t
+	},
 	"62-timestamp-extractor-and-offset-reset": func(b *Builder) *Topology {
 		Stream(b, "in", Consumed[string, string]{
 			OffsetReset: ResetLatest,
@@ -257,6 +266,10 @@ var vectorPrograms = map[string]func(*Builder) *Topology{
 			},
 		}).To("o1")
 		Table(b, "tab", Consumed[string, string]{Name: "tsrc", OffsetReset: ResetEarliest}).ToStream().To("o2")
+		return b.Build()
+	},
+	"63-eos-v2": func(b *Builder) *Topology {
+		Stream[string, string](b, "in").GroupByKey().Count(Materialized[string, int64]{Name: "c"}).ToStream().To("out")
 		return b.Build()
 	},
 	"66-cogroup-explicit-repartition": func(b *Builder) *Topology {
@@ -321,6 +334,37 @@ func (p *counting) Process(r Record[string, string]) error {
 }
 
 func (*counting) Close() error { return nil }
+
+// punctuating sends on what it gets, and tells of its punctuations.
+type punctuating struct {
+	ctx *ProcessorContext[string, string]
+}
+
+func (p *punctuating) Init(ctx *ProcessorContext[string, string]) error {
+	p.ctx = ctx
+	tell := func(key string) func(int64) error {
+		return func(now int64) error {
+			value := fmt.Sprintf("%s@%d/%d/%d", key, now, ctx.StreamTime(), ctx.SystemTime())
+			return ctx.Forward(Record[string, string]{Key: key, Value: value, Timestamp: now})
+		}
+	}
+	_, err1 := ctx.Schedule(10*time.Millisecond, StreamTime, tell("st"))
+	_, err2 := ctx.Schedule(100*time.Millisecond, WallClockTime, tell("wc"))
+	var cancel func()
+	once := func(now int64) error { cancel(); return tell("once")(now) }
+	cancel, err3 := ctx.Schedule(time.Second, WallClockTime, once)
+	_, err4 := ctx.ScheduleFrom(time.UnixMilli(50), 500*time.Millisecond, WallClockTime, tell("anch"))
+	return errors.Join(err1, err2, err3, err4)
+}
+
+func (p *punctuating) Process(r Record[string, string]) error {
+	if r.Value == "commit" {
+		p.ctx.Commit()
+	}
+	return p.ctx.Forward(r)
+}
+
+func (*punctuating) Close() error { return nil }
 
 // upper sends on values in upper case.
 type upper struct {

@@ -45,8 +45,9 @@ type vector struct {
 	} `json:"topology_description_update"`
 	Pipe struct {
 		Steps []struct {
-			Input  *vectorRecord
-			Output []vectorRecord
+			Input   *vectorRecord
+			Advance int64 `json:"advance_wall_clock_ms"` // where there is no input
+			Output  []vectorRecord
 		}
 		FinalStores map[string]struct {
 			Entries []struct{ Key, Value json.RawMessage }
@@ -178,7 +179,9 @@ func checkPipe(t *testing.T, topology *Topology, cfg Config, v vector) {
 	t.Helper()
 	d := streamstest.NewDriver(t, topology, streamstest.WithConfig(cfg), streamstest.WithStartTime(time.UnixMilli(0)))
 	for i, step := range v.Pipe.Steps {
-		if err := d.TryPipe(step.Input.record(t)); err != nil {
+		if step.Input == nil {
+			d.AdvanceWallClock(time.Duration(step.Advance) * time.Millisecond)
+		} else if err := d.TryPipe(step.Input.record(t)); err != nil {
 			t.Fatalf("step %d: %v", i, err)
 		}
 		var want []*kgo.Record

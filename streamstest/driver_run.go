@@ -56,7 +56,7 @@ func (d *Driver) step() error {
 	return in.task.punctuate(taskmgr.StreamTime)
 }
 
-// punctuateAll makes the calls that are due by the wall clock.
+// punctuateAll makes the calls that are due by the wall clock, and processes what comes of them.
 func (d *Driver) punctuateAll() error {
 	for _, task := range d.tasks {
 		task.ctx.SetSystemTime(d.now.UnixMilli())
@@ -64,7 +64,7 @@ func (d *Driver) punctuateAll() error {
 			return err
 		}
 	}
-	return nil
+	return d.complete()
 }
 
 // punctuate makes the calls that are due, and then commits.

@@ -326,3 +326,33 @@ type closing struct {
 }
 
 func (c *closing) Close() error { *c.closed++; return errors.New("can't close") }
+
+// TestDriverWallClock: time passes when it is told to, for punctuations, processors
+// and all that comes of them, in other subtopologies too.
+func TestDriverWallClock(t *testing.T) {
+	b := streams.NewBuilder()
+	streams.Process(streams.Stream[string, string](b, "in"), func() streams.Processor[string, string, string, string] { return &ticking{} }).
+		Repartition(streams.Repartitioned[string, string]{Name: "r"}).To("out")
+	d := streamstest.NewDriver(t, b.Build(), streamstest.WithStartTime(time.UnixMilli(1000)))
+	out := streamstest.NewOutputTopic[string, string](d, "out")
+	d.AdvanceWallClock(9 * time.Second)
+	if !out.IsEmpty() {
+		t.Errorf("the punctuation came early: %+v", out.ReadAll())
+	}
+	d.AdvanceWallClock(time.Second)
+	if got := fmt.Sprintf("%+v", out.ReadKeyValues()); got != "[{Key:tick Value:11000}]" {
+		t.Errorf("read %s", got)
+	}
+	if got := d.WallClock(); !got.Equal(time.UnixMilli(11000)) {
+		t.Errorf("it is %v", got)
+	}
+}
+
+type ticking struct{ locating }
+
+func (p *ticking) Init(ctx *streams.ProcessorContext[string, string]) error {
+	_, err := ctx.Schedule(10*time.Second, streams.WallClockTime, func(now int64) error {
+		return ctx.Forward(streams.Record[string, string]{Key: "tick", Value: fmt.Sprint(ctx.SystemTime()), Timestamp: now})
+	})
+	return err
+}
