@@ -84,6 +84,21 @@ type taskContext struct {
 	*taskmgr.Context
 	topicName func(string) string // a topic's name in the cluster
 	onClose   []func() error      // what nodes want done at the end, besides their own close
+	shared    map[any]any         // what several nodes have in common, by what they know it by
+}
+
+// shared is what the nodes of a task have in common that know it by key. The first of
+// them makes it.
+func shared[T any](ctx *taskContext, key any, make func() T) T {
+	if known, ok := ctx.shared[key].(T); ok {
+		return known
+	}
+	if ctx.shared == nil {
+		ctx.shared = map[any]any{}
+	}
+	v := make()
+	ctx.shared[key] = v
+	return v
 }
 
 // newGraph makes the running nodes of one subtopology, parents before children.

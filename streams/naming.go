@@ -26,6 +26,13 @@ const (
 	aggregatePrefix     = "KSTREAM-AGGREGATE-"
 	reducePrefix        = "KSTREAM-REDUCE-"
 
+	windowedPrefix          = "KSTREAM-WINDOWED-"
+	streamJoinThisPrefix    = "KSTREAM-JOINTHIS-"
+	streamJoinOtherPrefix   = "KSTREAM-JOINOTHER-"
+	streamOuterThisPrefix   = "KSTREAM-OUTERTHIS-"
+	streamOuterOtherPrefix  = "KSTREAM-OUTEROTHER-"
+	streamOuterSharedPrefix = "KSTREAM-OUTERSHARED-"
+
 	cogroupAggregatePrefix = "COGROUPKSTREAM-AGGREGATE-"
 	cogroupMergePrefix     = "COGROUPKSTREAM-MERGE-"
 
@@ -50,6 +57,7 @@ const (
 	foreignKeyOutputPrefix         = "KTABLE-FK-JOIN-OUTPUT-"
 
 	storeInfix        = "STATE-STORE-"
+	joinStoreSuffix   = "-store"
 	repartitionSuffix = "-repartition"
 )
 

@@ -61,6 +61,9 @@ func (p *plan) optimize(c TopologyConfig, t *Topology) {
 	if c.Optimization&MergeRepartitionTopics != 0 {
 		p.mergeRepartitions(c.ProcessProcessValuesFix)
 	}
+	if c.Optimization&SingleStoreSelfJoin != 0 {
+		p.selfJoins()
+	}
 	p.dropNullKeys()
 }
 

@@ -38,6 +38,7 @@ type planNode struct {
 	source      *sourcePlan      // of a source of a stream
 	table       *tableSourcePlan // of a source of a table
 	repartition *repartitionPlan
+	streamJoin  *streamJoinPlan
 }
 
 // add plans an operator below parents. It is written after all of them.
@@ -108,7 +109,7 @@ func (p *plan) clone() *plan {
 	copies := make(map[*planNode]*planNode, len(p.nodes))
 	for i, n := range p.nodes {
 		copied := *n
-		copied.table, copied.repartition = copyOf(n.table), copyOf(n.repartition)
+		copied.table, copied.repartition, copied.streamJoin = copyOf(n.table), copyOf(n.repartition), copyOf(n.streamJoin)
 		c.nodes[i], copies[n] = &copied, &copied
 	}
 	for _, n := range c.nodes {

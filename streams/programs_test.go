@@ -197,14 +197,6 @@ var vectorPrograms = map[string]func(*Builder) *Topology{
 		TableOuterJoin(l, r, plus, Materialized[string, *string]{Processor: "named-join", Value: text}).ToStream().To("out-named", out)
 		return b.Build()
 	},
-	"37-fk-join-inner": func(b *Builder) *Topology {
-		l, r := Table[string, string](b, "left"), Table[string, string](b, "right")
-		TableForeignKeyJoin(l, r, func(v string) (string, bool) {
-			key, _, ok := strings.Cut(v, "|")
-			return key, ok
-		}, func(l, r string) string { return l + "+" + r }).ToStream().To("out")
-		return b.Build()
-	},
 	"40-table-materializations": func(b *Builder) *Topology {
 		Table[string, string](b, "t1")
 		table := func(topic, store string) *KTable[string, string] {

@@ -1,0 +1,63 @@
+package streams_test
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	. "github.com/odradek-go/odradek/streams"
+)
+
+func init() { maps.Copy(vectorPrograms, joinPrograms) }
+
+// joinPrograms are the programs of the vectors of joins, in Go.
+var joinPrograms = map[string]func(*Builder) *Topology{
+	"28-stream-stream-inner": func(b *Builder) *Topology {
+		l, r := Stream(b, "left", nullableKeys()), Stream(b, "right", nullableKeys())
+		Join(l, r, plus, TimeDifference(10*time.Millisecond).WithGrace(5*time.Millisecond)).To("out", ProducedWith(text, text))
+		return b.Build()
+	},
+	"29-stream-stream-left": func(b *Builder) *Topology {
+		l, r := Stream(b, "left", nullableKeys()), Stream(b, "right", nullableKeys())
+		LeftJoin(l, r, plus, TimeDifference(10*time.Millisecond).WithGrace(5*time.Millisecond)).To("out", ProducedWith(text, text))
+		return b.Build()
+	},
+	"30-stream-stream-outer": func(b *Builder) *Topology {
+		l, r := Stream(b, "left", nullableKeys()), Stream(b, "right", nullableKeys())
+		windows := JoinWindows{Before: 3 * time.Millisecond, After: 10 * time.Millisecond}
+		OuterJoin(l, r, plus, windows, StreamJoined[*string, *string, *string]{Name: "oj", StoreName: "ojst"}).To("out", ProducedWith(text, text))
+		return b.Build()
+	},
+	"32-stream-self-join-optimized": func(b *Builder) *Topology {
+		s := Stream[string, string](b, "in")
+		Join(s, s, joinValues, TimeDifference(10*time.Millisecond)).To("out")
+		return b.Build(TopologyConfig{Optimization: OptimizeAll})
+	},
+	"33-stream-self-join-unoptimized": func(b *Builder) *Topology {
+		s := Stream[string, string](b, "in")
+		Join(s, s, joinValues, TimeDifference(10*time.Millisecond)).To("out")
+		return b.Build()
+	},
+	"37-fk-join-inner": func(b *Builder) *Topology {
+		l, r := Table[string, string](b, "left"), Table[string, string](b, "right")
+		TableForeignKeyJoin(l, r, func(v string) (string, bool) {
+			key, _, ok := strings.Cut(v, "|")
+			return key, ok
+		}, func(l, r string) string { return l + "+" + r }).ToStream().To("out")
+		return b.Build()
+	},
+	"61-joins-copartition": func(b *Builder) *Topology {
+		t, bs := Table[string, string](b, "t"), Stream[string, string](b, "b")
+		at := JoinTable(keyed(b, "a"), t, joinValues, Joined[string, string, string]{Name: "at"})
+		JoinTable(at, Table[string, string](b, "t2"), joinValues).To("o1")
+		JoinTable(bs, t, joinValues).To("o2")
+		table := func(topic string) *KTable[string, string] { return Table[string, string](b, topic) }
+		TableJoin(TableJoin(table("x"), table("y"), joinValues), table("z"), joinValues).ToStream().To("o3")
+		p := Stream[string, string](b, "p").Repartition(Repartitioned[string, string]{Name: "p-rep", NumberOfPartitions: 5})
+		q := keyed(b, "q").Repartition(Repartitioned[string, string]{Name: "q-rep", NumberOfPartitions: 5})
+		Join(p, q, joinValues, TimeDifference(10*time.Millisecond)).To("o4")
+		return b.Build()
+	},
+}
+
+func nullableKeys() Consumed[*string, *string] { return ConsumedWith(text, text) }
