@@ -23,6 +23,7 @@ type segments struct {
 	retention  int64 // ms
 	interval   int64 // ms, the length of a segment
 	indexed    bool  // there is an index by time
+	slack      int64 // ms, how much longer than the retention entries are shown
 	observed   int64 // the highest time that was stored yet, −1 before the first
 	ahead      int64 // likewise, with what is in the cache
 	first      int64 // the segments before are gone
@@ -69,7 +70,7 @@ func (s *segments) recall(note []byte) bool {
 func (s *segments) segment(time int64) int64 { return max(time, 0) / s.interval }
 
 // expired is the highest time that has expired.
-func (s *segments) expired() int64 { return s.observed - s.retention }
+func (s *segments) expired() int64 { return s.observed - s.retention - s.slack }
 
 // appendPrefix begins a key of the engine.
 func (s *segments) appendPrefix(dst []byte, time int64) []byte {
@@ -96,13 +97,13 @@ func (s *segments) admit(key []byte) (live bool, before []byte) {
 	time := s.time(key)
 	if time > s.observed {
 		s.observed, s.ahead = time, max(s.ahead, time)
-		if first := s.segment(s.expired() + 1); first > s.first {
+		if first := s.segment(s.expired()); first > s.first {
 			s.first = first
 			binary.BigEndian.PutUint64(s.bound[:], s.prefix(first))
 			before = s.bound[:]
 		}
 	}
-	return time > s.expired(), before
+	return time > s.expired() || s.indexed && s.segment(time) >= s.first, before
 }
 
 // cached hears of an entry that goes to the cache first.
@@ -115,6 +116,9 @@ type span struct {
 	earliest int64  // by the time of the entry, included
 	latest   int64  // included
 	order    Order
+
+	// gone has what has expired shown too, as long as it is there.
+	gone bool
 }
 
 // windowScan walks over the entries of a span, segment by segment.
@@ -137,7 +141,10 @@ type windowScan struct {
 
 func (b *backing) scanWindows(sp span, keep func([]byte) bool) *windowScan {
 	s := b.windows
-	sp.earliest = max(sp.earliest, s.expired()+1, 0)
+	if !sp.gone {
+		sp.earliest = max(sp.earliest, s.expired()+1)
+	}
+	sp.earliest = max(sp.earliest, s.first*s.interval, 0)
 	sp.latest = min(sp.latest, s.ahead)
 	w := &windowScan{b: b, s: s, keep: keep, span: sp, next: s.segment(sp.earliest), last: s.segment(sp.latest)}
 	w.byTime = s.indexed && sp.key == nil && sp.from == nil && sp.to == nil

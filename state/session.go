@@ -127,9 +127,11 @@ func (s *Session[K, V]) FindRange(bounds Bounds[K], earliestEnd, latestStart int
 }
 
 // FindEnds walks over the sessions of all keys that end from earliest to latest,
-// both included, in milliseconds.
+// both included, in milliseconds. With an index, as in Java, it shows those too that
+// have expired and are still there.
 func (s *Session[K, V]) FindEnds(earliest, latest int64, order Order) *WindowIterator[K, V] {
-	it, err := scanKeys(&s.backing, &s.codec, Bounds[K]{}, span{earliest: earliest, latest: latest, order: order}, nil)
+	sp := span{earliest: earliest, latest: latest, order: order, gone: s.windows.indexed}
+	it, err := scanKeys(&s.backing, &s.codec, Bounds[K]{}, sp, nil)
 	return s.iterate("find", it, err)
 }
 

@@ -58,15 +58,20 @@ func (s *Window[K, V]) EnableCache() { s.caching = !s.many && !s.windows.indexed
 
 // OrderByTime keeps windows in the order of their starts and then of their keys,
 // which is that of all walks then: what emits windows when they close finds them
-// together. A single window is found as fast, those of one key are not. It must be
-// called before the store is opened.
-func (s *Window[K, V]) OrderByTime() { s.windows.interval = 1 }
+// together. A single window is found as fast, those of one key are not. As in Java,
+// a window is shown a millisecond longer than its retention, so that one whose end
+// is a time that a window starts at can be emitted then. It must be called before
+// the store is opened.
+func (s *Window[K, V]) OrderByTime() { s.windows.interval, s.windows.slack = 1, 1 }
 
 // IndexByTime keeps an index beside, by which walks over the windows of all keys go
 // in the order of their starts and then of their keys. What is looked for by key is
-// found as fast; a change costs more. Such a store isn't cached. It must be called
-// before the store is opened.
-func (s *Window[K, V]) IndexByTime() { s.windows.indexed, s.caching = true, false }
+// found as fast; a change costs more. Such a store isn't cached, and shows windows a
+// millisecond longer, as with [Window.OrderByTime]. It must be called before the
+// store is opened.
+func (s *Window[K, V]) IndexByTime() {
+	s.windows.indexed, s.windows.slack, s.caching = true, 1, false
+}
 
 // OnFlush sets what is told of each change that leaves the cache, after it is in
 // the store and in the changelog. Without wantOld old values aren't looked up.

@@ -86,6 +86,7 @@ func (s *KStream[K, V]) ToDynamic(topic TopicNameExtractor[K, V], options ...Pro
 func (s *KStream[K, V]) produced(operator string, options []Produced[K, V]) Produced[K, V] {
 	p := only(s.b, operator, options)
 	p.Name = s.b.name(p.Name, sinkPrefix)
+	p.byBaseKey = true
 	if p.Key == nil {
 		p.Key = s.keys
 	}

@@ -35,6 +35,8 @@ type planNode struct {
 	merges        bool // several streams into one
 	takesNullKeys bool // and keeps them: a left join
 
+	grace *int64 // of windows: how long after its end one takes records, in milliseconds
+
 	source      *sourcePlan      // of a source of a stream
 	table       *tableSourcePlan // of a source of a table
 	repartition *repartitionPlan

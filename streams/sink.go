@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/taskmgr"
 )
@@ -25,6 +27,10 @@ type Produced[K, V any] struct {
 	// Multicast takes the place of Partitioner where a record can go to several
 	// partitions, or to none; nil: each goes to one.
 	Multicast MulticastPartitioner[K, V]
+
+	// byBaseKey has all windows of a key in one partition, unless a partitioner
+	// says otherwise.
+	byBaseKey bool
 }
 
 // ProducedWith is a Produced with serdes.
@@ -94,10 +100,14 @@ func addSink[K, V any](t *Topology, n *node, extract TopicNameExtractor[K, V], p
 	}
 	n.kind, n.in = sinkKind, reflect.TypeFor[Record[K, V]]()
 	n.make = func(ctx *taskContext) (running, error) {
-		return &sinkNode[K, V]{
+		made := &sinkNode[K, V]{
 			keys: keys, values: values, topic: ctx.topicName(n.topic), extract: extract,
 			partitioner: p.Partitioner, multicast: p.Multicast, task: ctx.Context,
-		}, nil
+		}
+		if base, ok := keys.(serde.BaseKeyer); ok && p.byBaseKey && p.Partitioner == nil && p.Multicast == nil {
+			made.windowed = &windowedPartitioner{base: base, hash: kgo.StickyKeyPartitioner(nil).ForTopic("")}
+		}
+		return made, nil
 	}
 	t.add(n, parents...)
 }
@@ -110,7 +120,24 @@ type sinkNode[K, V any] struct {
 	extract     TopicNameExtractor[K, V]
 	partitioner StreamPartitioner[K, V]
 	multicast   MulticastPartitioner[K, V]
+	windowed    *windowedPartitioner // nil: none
 	task        *taskmgr.Context
+}
+
+// windowedPartitioner chooses the partition of a windowed key by the key within, as
+// Java's WindowedStreamPartitioner does.
+type windowedPartitioner struct {
+	base  serde.BaseKeyer
+	hash  kgo.TopicPartitioner
+	probe kgo.Record // reused
+}
+
+func (p *windowedPartitioner) partition(key []byte, partitions int) int32 {
+	if key == nil {
+		return AnyPartition
+	}
+	p.probe.Key = p.base.BaseKey(key)
+	return int32(p.hash.Partition(&p.probe, partitions))
 }
 
 func (n *sinkNode[K, V]) receive(r Record[K, V]) error {
@@ -140,7 +167,7 @@ func (n *sinkNode[K, V]) receive(r Record[K, V]) error {
 			value = out.Keep(b)
 		}
 	}
-	if n.partitioner == nil && n.multicast == nil {
+	if n.partitioner == nil && n.multicast == nil && n.windowed == nil {
 		return out.Send(topic, AnyPartition, key, value, r.Timestamp, r.Headers)
 	}
 	return n.sendPartitioned(r, topic, key, value)
@@ -159,7 +186,10 @@ func (n *sinkNode[K, V]) sendPartitioned(r Record[K, V], topic string, key, valu
 		}
 		return out.Send(topic, partition, key, value, r.Timestamp, r.Headers)
 	}
-	if n.partitioner != nil {
+	switch {
+	case n.windowed != nil:
+		return send(n.windowed.partition(key, partitions))
+	case n.partitioner != nil:
 		return send(n.partitioner(topic, r, partitions))
 	}
 	to, ok := n.multicast(topic, r, partitions)

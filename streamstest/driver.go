@@ -75,8 +75,9 @@ type driverTask struct {
 type DriverOption func(*driverConfig)
 
 type driverConfig struct {
-	streams streams.Config
-	start   time.Time
+	streams      streams.Config
+	start        time.Time
+	emitInterval time.Duration
 }
 
 // WithConfig gives the application's configuration. What counts is the application id, "app" by default, which the names
@@ -88,6 +89,11 @@ func WithConfig(cfg streams.Config) DriverOption {
 // WithStartTime sets the wall clock that the driver begins with, and that input topics begin with unless they say
 // otherwise. By default it is the time of now.
 func WithStartTime(t time.Time) DriverOption { return func(c *driverConfig) { c.start = t } }
+
+// WithEmitInterval sets how long, by the wall clock, operators wait at least between two looks for results whose
+// windows have closed. By default they look with every record, as in Java's driver; an application does it once a
+// second.
+func WithEmitInterval(d time.Duration) DriverOption { return func(c *driverConfig) { c.emitInterval = d } }
 
 // NewDriver returns a driver whose tasks run. A topology that can't work fails the test.
 func NewDriver(tb TB, topology *streams.Topology, opts ...DriverOption) *Driver {
@@ -140,6 +146,7 @@ func (d *Driver) openTask(id string, spec taskmgr.Subtopology) error {
 	}
 	task.ctx = taskmgr.NewContext(membership.TaskID{Subtopology: id}, &d.out, task.stores...)
 	task.ctx.SetSystemTime(d.now.UnixMilli())
+	task.ctx.EmitInterval = d.config.emitInterval.Milliseconds()
 	for i, s := range task.stores {
 		ctx := state.OpenContext{
 			Dir: id + "/" + s.Name(), Disk: d.disk, Cache: d.cache,
@@ -232,6 +239,17 @@ func (d *Driver) Sent() []*kgo.Record {
 	sent := d.out.records[:d.captured]
 	d.out.records, d.captured = d.out.records[d.captured:], 0
 	return sent
+}
+
+// OffsetMetadata is what is committed along with the offset of a topic that the topology reads: the topic's time, and
+// what processors want to know again (KIP-825), in Java's encoding.
+func (d *Driver) OffsetMetadata(topic string) string {
+	d.tb.Helper()
+	in := d.inputs[topic]
+	if in == nil {
+		d.tb.Fatalf("streamstest: the topology does not read topic %q, only %q", topic, d.sources())
+	}
+	return in.task.ctx.OffsetMetadata(in.time)
 }
 
 // byNumber orders the ids of subtopologies.

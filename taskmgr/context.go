@@ -2,6 +2,7 @@ package taskmgr
 
 import (
 	"bytes"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -24,6 +25,10 @@ type Context struct {
 	// where no thread runs the task, as in Java's test driver.
 	EmitInterval int64
 
+	// Logger takes what is worth knowing when something is looked into; nil:
+	// nothing.
+	Logger *slog.Logger
+
 	stores       map[string]state.Store
 	record       *kgo.Record
 	headers      []kgo.RecordHeader
@@ -32,6 +37,7 @@ type Context struct {
 	systemTime   int64
 	punctuations [2]punctuations
 	commit       bool // a commit was asked for
+	dropped      int64
 
 	processorMetadata map[string]int64
 	metadataChanged   bool // since it was last committed
@@ -79,6 +85,23 @@ func (c *Context) SetSystemTime(now int64) { c.systemTime = now }
 
 // RequestCommit has the task committed soon, before its interval has passed.
 func (c *Context) RequestCommit() { c.commit = true }
+
+// DropRecord counts a record that a processor leaves out, as Java's metric
+// dropped-records does, such as one that comes too late. The attributes are slog's.
+func (c *Context) DropRecord(processor, reason string, attrs ...any) {
+	c.dropped++
+	if c.Logger == nil {
+		return
+	}
+	log := c.Logger.With("task", c.Task, "processor", processor, "reason", reason)
+	if c.record != nil {
+		log = log.With("topic", c.record.Topic, "partition", c.record.Partition, "offset", c.record.Offset)
+	}
+	log.Debug("a record is dropped", attrs...)
+}
+
+// DroppedRecords is how many records the task's processors have left out.
+func (c *Context) DroppedRecords() int64 { return c.dropped }
 
 // Moment is what a task was processing when a change went into a cache, which is
 // passed on later.

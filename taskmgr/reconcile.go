@@ -131,6 +131,7 @@ func (t *Thread) take(ids []membership.TaskID, then taskState) error {
 		}
 		task := newTask(id, spec, t.out, t.storage, then)
 		task.onError = t.cfg.OnRecordError
+		task.ctx.Logger = t.cfg.Logger
 		t.tasks[id] = task
 	}
 	return nil
