@@ -176,9 +176,11 @@ func (c *cluster) start(t *testing.T, topology *streams.Topology, change ...func
 		Brokers:        c.brokers,
 		CommitInterval: 200 * time.Millisecond,
 		StateDir:       t.TempDir(),
-		CloseTimeout:   20 * time.Second,
-		StateListener:  func(_, to streams.State) { i.states = append(i.states, to) },
-		Logger:         slog.New(slog.NewTextHandler(i.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+
+		StateStoreCacheMaxBytes: -1, // every count is sent
+		CloseTimeout:            20 * time.Second,
+		StateListener:           func(_, to streams.State) { i.states = append(i.states, to) },
+		Logger:                  slog.New(slog.NewTextHandler(i.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, f := range change {
 		f(&cfg)
