@@ -10,6 +10,10 @@ var (
 	// ErrClosed is returned by every use of a store that is not open.
 	ErrClosed = errors.New("the state store is closed")
 
+	// ErrReadOnly is returned where a global store is written by a processor that
+	// may only read it.
+	ErrReadOnly = errors.New("the store is global, and only its own processor writes it")
+
 	// ErrNullKey is returned for a key that its serde encodes as null.
 	ErrNullKey = errors.New("a store has no null keys")
 

@@ -23,6 +23,7 @@ type App struct {
 	compiled *Compiled
 	process  string // the process id that its members share
 	storage  storage
+	global   *taskmgr.GlobalThread // nil: no global stores
 
 	mu      sync.Mutex
 	state   State
@@ -74,6 +75,16 @@ func (a *App) Run(ctx context.Context) error {
 		return err
 	}
 	orDefault(&a.cfg.ClientID, a.cfg.ApplicationID+"-"+a.process)
+	if err := a.openGlobal(ctx); err != nil {
+		err = errors.Join(err, a.closeStorage())
+		if ctx.Err() != nil {
+			a.set(NotRunning)
+			return nil
+		}
+		a.set(PendingError)
+		a.set(Error)
+		return err
+	}
 	group, gctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(gctx, func() {
 		if ctx.Err() != nil {
@@ -82,8 +93,18 @@ func (a *App) Run(ctx context.Context) error {
 			a.set(PendingError)
 		}
 	})
+	var threads sync.WaitGroup
+	threads.Add(len(a.threads))
 	for i := range a.threads {
-		group.Go(func() error { return a.keepRunning(gctx, i) })
+		group.Go(func() error {
+			defer threads.Done()
+			return a.keepRunning(gctx, i)
+		})
+	}
+	if a.global != nil { // the threads read it to their end
+		life, end := context.WithCancel(context.WithoutCancel(ctx))
+		group.Go(func() error { return a.global.Run(life) })
+		group.Go(func() error { threads.Wait(); end(); return nil })
 	}
 	cleaning, stopCleaning := context.WithCancel(gctx)
 	var cleaner sync.WaitGroup
@@ -172,6 +193,7 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 			Description:      description,
 			Logger:           a.cfg.Logger.With("thread", id),
 		},
+		Global:         a.globalState(),
 		Directory:      a.storage.directory,
 		Disk:           a.storage.disk,
 		CacheBytes:     max(0, a.cfg.StateStoreCacheMaxBytes) / int64(a.cfg.NumStreamThreads),

@@ -37,6 +37,9 @@ type Compiled struct {
 	// Tasks are the subtopologies.
 	Tasks taskmgr.Topology
 
+	// Global is what fills the global stores; nil where there are none.
+	Global *taskmgr.GlobalTopology
+
 	// Heartbeat is the topology of the heartbeat with which a member joins.
 	Heartbeat *kmsg.StreamsGroupHeartbeatRequestTopology
 
@@ -48,6 +51,9 @@ type Compiled struct {
 	// with the next record.
 	OnRecordError func(task membership.TaskID, rec *kgo.Record, err error, out taskmgr.Collector) error
 }
+
+// Persistent says whether a store keeps its data on disk.
+func (c *Compiled) Persistent() bool { return c.Tasks.Persistent() || c.Global.Persistent() }
 
 // Compile checks the topology and puts it under an application's configuration.
 // Brokers need not be given. The error is ErrTopology, with all that is wrong, or

@@ -20,7 +20,7 @@ type storage struct {
 // openStorage opens the application's state directory if a store needs it. The
 // process id is then the directory's.
 func (a *App) openStorage() (err error) {
-	if !a.compiled.Tasks.Persistent() {
+	if !a.compiled.Persistent() {
 		return nil
 	}
 	if a.storage.directory, err = a.openDirectory(); err != nil {

@@ -47,10 +47,16 @@ type Context struct {
 // The stores are open, or will be before the graph is made.
 func NewContext(task membership.TaskID, out Collector, stores ...state.Store) *Context {
 	c := &Context{Task: task, Out: out, stores: make(map[string]state.Store, len(stores)), streamTime: -1}
+	c.AddStores(stores...)
+	return c
+}
+
+// AddStores lets the graph use more stores, such as views of global ones. It is
+// called before the graph is made.
+func (c *Context) AddStores(stores ...state.Store) {
 	for _, s := range stores {
 		c.stores[s.Name()] = s
 	}
-	return c
 }
 
 // Processing says which record is processed next, and its time in milliseconds. A

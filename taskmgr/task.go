@@ -41,6 +41,7 @@ type task struct {
 	then    taskState // what a created task becomes: restoring or standby
 	ctx     *Context
 	stores  []*taskStore
+	views   []state.Store // of global stores
 	graph   Graph
 	inputs  []*input
 	touched bool // there is something to commit besides offsets
@@ -77,6 +78,13 @@ func (t *task) open() (bool, error) {
 		if err := s.open(); err != nil {
 			return false, t.fail(err)
 		}
+	}
+	if t.storage.global != nil {
+		var err error
+		if t.views, err = t.storage.global.Views(); err != nil {
+			return false, t.fail(err)
+		}
+		t.ctx.AddStores(t.views...)
 	}
 	return true, nil
 }
@@ -377,6 +385,9 @@ func (t *task) close(clean bool, reason error) error {
 	}
 	for _, s := range t.stores {
 		errs = append(errs, s.Close(), s.discard(reason))
+	}
+	for _, s := range t.views {
+		errs = append(errs, s.Close())
 	}
 	if dir := t.storage.dir; dir != nil {
 		if clean {

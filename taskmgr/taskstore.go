@@ -16,10 +16,11 @@ import (
 
 // storage is where the stores of a thread's tasks keep what they have.
 type storage struct {
-	dir   *Directory   // nil: there are no persistent stores
-	disk  *state.Disk  // what persistent stores share
-	cache *state.Cache // of the thread; nil: changes are not held back
-	log   *slog.Logger
+	dir    *Directory   // nil: there are no persistent stores
+	disk   *state.Disk  // what persistent stores share
+	cache  *state.Cache // of the thread; nil: changes are not held back
+	global *GlobalState // nil: there are no global stores
+	log    *slog.Logger
 }
 
 // taskStore is one state store of a task.

@@ -35,6 +35,9 @@ type Config struct {
 	// Disk is what persistent stores share; nil where the topology has none.
 	Disk *state.Disk
 
+	// Global are the instance's global stores; nil where the topology has none.
+	Global *GlobalState
+
 	// CacheBytes is how much memory changes of stores are held back in, 0 for
 	// none (statestore.cache.max.bytes, divided by the number of threads).
 	CacheBytes int64
@@ -128,7 +131,7 @@ func NewThread(cfg Config) (*Thread, error) {
 		ready:  true,
 		mail:   newMailbox(),
 	}
-	t.storage = storage{dir: cfg.Directory, disk: cfg.Disk, log: t.log}
+	t.storage = storage{dir: cfg.Directory, disk: cfg.Disk, global: cfg.Global, log: t.log}
 	if cfg.CacheBytes > 0 {
 		t.storage.cache = state.NewCache(cfg.CacheBytes)
 	}
