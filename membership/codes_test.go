@@ -219,15 +219,20 @@ func TestServerError(t *testing.T) {
 	}
 }
 
-func TestTopologyMismatchByText(t *testing.T) {
-	d := drive(t, testConfig())
-	d.m.Join(d.now)
-	d.pump()
-	d.answer(refusal(42, "Topology updates are not supported yet."))
-	if !errors.Is(d.err, ErrTopologyMismatch) || !errors.Is(d.err, kerr.InvalidRequest) {
-		t.Errorf("ended with %v", d.err)
+func TestErrorsByText(t *testing.T) {
+	for message, want := range map[string]error{
+		"Topology updates are not supported yet.":                      ErrTopologyMismatch,
+		"Regular expressions for source topics are not supported yet.": ErrPatternsUnsupported,
+	} {
+		d := drive(t, testConfig())
+		d.m.Join(d.now)
+		d.pump()
+		d.answer(refusal(42, message))
+		if !errors.Is(d.err, want) || !errors.Is(d.err, kerr.InvalidRequest) {
+			t.Errorf("%s ended with %v", message, d.err)
+		}
 	}
-	d = drive(t, testConfig())
+	d := drive(t, testConfig())
 	d.m.Join(d.now)
 	d.pump()
 	d.answer(refusal(42, "something else"))

@@ -34,6 +34,9 @@ var (
 	// ErrUnsupported: the brokers don't speak the streams group protocol.
 	ErrUnsupported = errors.New("needs Apache Kafka 4.1 or later (streams groups)")
 
+	// ErrPatternsUnsupported: the broker takes no patterns of source topics.
+	ErrPatternsUnsupported = errors.New("the broker takes no patterns of source topics")
+
 	// errClientClosed: the kgo client was closed under the member.
 	errClientClosed = errors.New("the Kafka client was closed while the member was running")
 
@@ -213,6 +216,9 @@ func heartbeatVerdict(code int16, message string) verdict {
 	// with code 131. To the user it is the same.
 	if code == kerr.InvalidRequest.Code && strings.Contains(message, "Topology updates are not supported") {
 		v = verdict{kind: ErrTopologyMismatch, remedy: sameTopology}
+	}
+	if code == kerr.InvalidRequest.Code && strings.Contains(message, "Regular expressions for source topics are not supported") {
+		v = verdict{kind: ErrPatternsUnsupported, remedy: "name the source topics one by one: Kafka up to 4.4 has no patterns in streams groups"}
 	}
 	return v
 }

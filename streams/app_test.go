@@ -34,11 +34,12 @@ type world struct {
 
 // simulate runs a test in simulated time with a broker that has the topics "in",
 // of two partitions, and "out".
-func simulate(t *testing.T, test func(t *testing.T, w *world)) {
+func simulate(t *testing.T, test func(t *testing.T, w *world), opts ...streamstest.Option) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{stateDir: t.TempDir()}
 		var err error
-		w.broker, err = streamstest.NewBroker(streamstest.WithNetwork(&w.network), streamstest.WithKfake(kfake.SeedTopics(2, "in"), kfake.SeedTopics(1, "out")))
+		w.broker, err = streamstest.NewBroker(append(opts,
+			streamstest.WithNetwork(&w.network), streamstest.WithKfake(kfake.SeedTopics(2, "in"), kfake.SeedTopics(1, "out")))...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,6 +88,8 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 				return newGraph(sub.nodes, &taskContext{Context: ctx, topicName: topicName})
 			},
 		}
+		wire := kmsg.NewStreamsGroupHeartbeatRequestTopologySubtopology()
+		wire.SubtopologyID = id
 		for _, n := range sub.nodes {
 			for _, topic := range n.topics {
 				spec.SourceTopics = append(spec.SourceTopics, topicName(topic))
@@ -98,9 +100,15 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 					spec.Reset[topicName(topic)] = n.reset.offset
 				}
 			}
+			if n.pattern != nil {
+				pattern := taskmgr.SourcePattern{Match: wholeNames(n.pattern)}
+				if n.reset != (OffsetReset{}) {
+					pattern.Reset = n.reset.offset
+				}
+				spec.SourcePatterns = append(spec.SourcePatterns, pattern)
+				wire.SourceTopicRegex = append(wire.SourceTopicRegex, n.pattern.String())
+			}
 		}
-		wire := kmsg.NewStreamsGroupHeartbeatRequestTopologySubtopology()
-		wire.SubtopologyID = id
 		for _, topic := range sub.sourceTopics() {
 			if repartition, ok := t.internal[topic]; ok {
 				wire.RepartitionSourceTopics = append(wire.RepartitionSourceTopics, topicInfo(
@@ -129,6 +137,7 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 		// Equal topologies give equal bytes whatever the order of the calls, and
 		// the coordinator compares them.
 		slices.Sort(wire.SourceTopics)
+		slices.Sort(wire.SourceTopicRegex)
 		slices.Sort(wire.RepartitionSinkTopics)
 		wire.RepartitionSinkTopics = slices.Compact(wire.RepartitionSinkTopics)
 		sortTopics(wire.RepartitionSourceTopics)

@@ -3,6 +3,7 @@ package streams
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -25,6 +26,9 @@ func (t *Topology) copartitionGroups(topicName func(string) string) [][]string {
 					if name := topicName(topic); !slices.Contains(own, name) {
 						own = append(own, name)
 					}
+				}
+				if n.pattern != nil {
+					own = append(own, patternName(n.pattern))
 				}
 			}
 		}
@@ -80,6 +84,14 @@ func indexes(sub *kmsg.StreamsGroupHeartbeatRequestTopologySubtopology, group []
 	for _, topic := range group {
 		if i := slices.Index(sub.SourceTopics, topic); i >= 0 {
 			g.SourceTopics = append(g.SourceTopics, int16(i))
+			continue
+		}
+		if pattern, ok := strings.CutPrefix(topic, patternPrefix); ok {
+			i := slices.Index(sub.SourceTopicRegex, pattern)
+			if i < 0 {
+				return nil
+			}
+			g.SourceTopicRegex = append(g.SourceTopicRegex, int16(i))
 			continue
 		}
 		i := slices.IndexFunc(sub.RepartitionSourceTopics, func(t kmsg.TopicInfo) bool { return t.Topic == topic })

@@ -74,7 +74,11 @@ func (n *describedNode) grow(by int) {
 func (n *describedNode) describe(b *strings.Builder) {
 	switch n.kind {
 	case sourceKind:
-		fmt.Fprintf(b, "    Source: %s (topics: [%s])\n", n.name, strings.Join(javahash.Strings(n.topics), ", "))
+		if n.pattern != nil {
+			fmt.Fprintf(b, "    Source: %s (topics: %s)\n", n.name, n.pattern)
+		} else {
+			fmt.Fprintf(b, "    Source: %s (topics: [%s])\n", n.name, strings.Join(javahash.Strings(n.topics), ", "))
+		}
 	case processorKind:
 		fmt.Fprintf(b, "    Processor: %s (stores: [%s])\n", n.name, strings.Join(javahash.Strings(n.stores), ", "))
 	case sinkKind:

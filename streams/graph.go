@@ -61,12 +61,23 @@ func (e *emitter[K, V]) close() error { return nil }
 
 // graph is the running graph of one task.
 type graph struct {
-	sources map[string]taskmgr.Source
-	nodes   []running
-	ctx     *taskContext
+	sources  map[string]taskmgr.Source
+	matching []matchingSource
+	nodes    []running
+	ctx      *taskContext
 }
 
-func (g *graph) Source(topic string) taskmgr.Source { return g.sources[topic] }
+func (g *graph) Source(topic string) taskmgr.Source {
+	if source := g.sources[topic]; source != nil {
+		return source
+	}
+	for _, m := range g.matching {
+		if m.matches(topic) {
+			return m.source
+		}
+	}
+	return nil
+}
 
 func (g *graph) Close() error {
 	var errs []error
@@ -116,6 +127,9 @@ func newGraph(nodes []*node, ctx *taskContext) (*graph, error) {
 		if source, ok := r.(taskmgr.Source); ok {
 			for _, topic := range n.topics {
 				g.sources[ctx.topicName(topic)] = source
+			}
+			if n.pattern != nil {
+				g.matching = append(g.matching, matchingSource{wholeNames(n.pattern), source})
 			}
 		}
 	}

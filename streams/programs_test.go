@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,6 +103,11 @@ var vectorPrograms = map[string]func(*Builder) *Topology{
 		ProcessValues(s, newUpperValues).To("out2")
 		ProcessValues(Process(s, newUpper, Processed{Name: "proc-named"}), newUpperValues, Processed{Name: "pv-named"}).To("out3")
 		Process(s, newCounting("st2"), Processed{NewStores: []StateStore{NewKeyValueStore[string, int64]("st2", nil, nil)}}).To("out4")
+		return b.Build()
+	},
+	"09-source-pattern": func(b *Builder) *Topology {
+		MapValues(StreamMatching(b, regexp.MustCompile("in-.*"), ConsumedWith(serde.String, serde.String)), func(v string) string { return v + "!" }).To("out")
+		Stream[string, string](b, "other").Merge(StreamMatching(b, regexp.MustCompile("z[0-9]"), Consumed[string, string]{Name: "zsrc"})).To("out2")
 		return b.Build()
 	},
 	"10-named-everything": func(b *Builder) *Topology {

@@ -8,7 +8,7 @@ import (
 
 // sourcePlan is a planned source of a stream.
 type sourcePlan struct {
-	topics []string
+	topics []string // or the one patternName
 	types  reflect.Type
 	reset  OffsetReset
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 
 	"github.com/odradek-go/odradek/serde"
@@ -39,7 +40,8 @@ type node struct {
 	kind     nodeKind
 	parents  []*node
 	children []*node
-	topics   []string // that a source reads
+	topics   []string       // that a source reads
+	pattern  *regexp.Regexp // of the topics that a source reads; nil: they are named
 	reset    OffsetReset
 	topic    string   // that a sink writes, empty if it chooses
 	stores   []string // that a processor uses
@@ -61,27 +63,34 @@ func NewTopology() *Topology {
 // AddSource adds a source that reads topics. The serdes may be left out where
 // [serde.For] knows one.
 func AddSource[K, V any](t *Topology, name string, c Consumed[K, V], topics ...string) {
-	keys, values := serdeOr(c.Key), serdeOr(c.Value)
+	n := newSource(t, name, c)
+	n.topics = topics
 	if len(topics) == 0 {
 		t.errorf("source %q: no topic to read", name)
 	}
 	for _, topic := range topics {
 		for _, other := range t.nodes {
-			if slices.Contains(other.topics, topic) {
+			if slices.Contains(other.topics, topic) || other.pattern != nil && wholeNames(other.pattern)(topic) {
 				t.errorf("source %q: topic %q is read by source %q already", name, topic, other.name)
 			}
 		}
 	}
+	t.add(n)
+}
+
+// newSource makes a source whose topics are yet to be told.
+func newSource[K, V any](t *Topology, name string, c Consumed[K, V]) *node {
+	keys, values := serdeOr(c.Key), serdeOr(c.Value)
 	if err := c.OffsetReset.check(); err != nil {
 		t.errorf("source %q: %w", name, err)
 	}
 	t.needSerdes(name, "Consumed", keys, values)
-	t.add(&node{
-		name: name, kind: sourceKind, topics: topics, reset: c.OffsetReset, out: reflect.TypeFor[Record[K, V]](),
+	return &node{
+		name: name, kind: sourceKind, reset: c.OffsetReset, out: reflect.TypeFor[Record[K, V]](),
 		make: func(*taskContext) (running, error) {
 			return &sourceNode[K, V]{keys: keys, values: values, extract: c.TimestampExtractor}, nil
 		},
-	})
+	}
 }
 
 // AddProcessor adds a processor below parents. Each task calls newProcessor once.

@@ -3,6 +3,7 @@ package streams_test
 import (
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,11 +29,24 @@ func TestTopologyErrors(t *testing.T) {
 		make func(*Topology)
 		says []string
 	}{
-		"empty":            {func(*Topology) {}, []string{"no nodes"}},
-		"no topic":         {func(t *Topology) { AddSource(t, "source", Consumed[string, string]{}) }, []string{`"source"`, "topic"}},
-		"no name":          {func(t *Topology) { AddSource(t, "", Consumed[string, string]{}, "in") }, []string{"no name"}},
-		"duplicate name":   {func(t *Topology) { source(t); AddSource(t, "source", Consumed[string, string]{}, "other") }, []string{`"source"`, "already"}},
-		"duplicate topic":  {func(t *Topology) { source(t); AddSource(t, "second", Consumed[string, string]{}, "in") }, []string{`"second"`, `"in"`, `"source"`}},
+		"empty":           {func(*Topology) {}, []string{"no nodes"}},
+		"no topic":        {func(t *Topology) { AddSource(t, "source", Consumed[string, string]{}) }, []string{`"source"`, "topic"}},
+		"no name":         {func(t *Topology) { AddSource(t, "", Consumed[string, string]{}, "in") }, []string{"no name"}},
+		"duplicate name":  {func(t *Topology) { source(t); AddSource(t, "source", Consumed[string, string]{}, "other") }, []string{`"source"`, "already"}},
+		"duplicate topic": {func(t *Topology) { source(t); AddSource(t, "second", Consumed[string, string]{}, "in") }, []string{`"second"`, `"in"`, `"source"`}},
+		"no pattern":      {func(t *Topology) { AddPatternSource(t, "source", Consumed[string, string]{}, nil) }, []string{`"source"`, "pattern"}},
+		"pattern of a topic that is read": {func(t *Topology) {
+			source(t)
+			AddPatternSource(t, "second", Consumed[string, string]{}, regexp.MustCompile("i."))
+		}, []string{`"second"`, `"in"`, `"source"`}},
+		"topic that a pattern matches": {func(t *Topology) {
+			AddPatternSource(t, "second", Consumed[string, string]{}, regexp.MustCompile("i."))
+			source(t)
+		}, []string{`"source"`, `"in"`, `"second"`}},
+		"pattern twice": {func(t *Topology) {
+			AddPatternSource(t, "first", Consumed[string, string]{}, regexp.MustCompile("i."))
+			AddPatternSource(t, "second", Consumed[string, string]{}, regexp.MustCompile("i."))
+		}, []string{`"second"`, `"i."`, `"first"`}},
 		"no parent":        {func(t *Topology) { source(t); AddProcessor(t, "p", newPassOn) }, []string{`"p"`, "parent"}},
 		"unknown parent":   {func(t *Topology) { source(t); AddProcessor(t, "p", newPassOn, "sauce") }, []string{`"p"`, `"sauce"`}},
 		"itself as parent": {func(t *Topology) { source(t); AddProcessor(t, "p", newPassOn, "p") }, []string{`"p"`, "parent"}},

@@ -98,7 +98,9 @@ func checkVector(t *testing.T, name string, topology *Topology) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.HeartbeatTopology.Body != "" {
+	// Java sends no patterns, and refuses the topology because of them before it
+	// sends anything.
+	if v.HeartbeatTopology.Body != "" && name != "09-source-pattern" {
 		checkHeartbeat(t, c, v.HeartbeatTopology.Version, decode(t, v.HeartbeatTopology.Body))
 	}
 	checkDescription(t, c, v)

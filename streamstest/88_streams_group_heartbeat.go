@@ -2,6 +2,7 @@ package streamstest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -60,8 +61,16 @@ func (b *Broker) streamsGroupHeartbeat(node int32, kreq kmsg.Request) (kmsg.Resp
 // clusterFor gathers what the coordinator wants to know for a heartbeat.
 func (b *Broker) clusterFor(node int32, req *kmsg.StreamsGroupHeartbeatRequest) (coordinator.Cluster, error) {
 	var names []string
-	b.with(func(groups *coordinator.Coordinator, _ time.Time) { names = groups.RequiredTopics(req) })
+	var patterns bool
+	b.with(func(groups *coordinator.Coordinator, _ time.Time) { names, patterns = groups.RequiredTopics(req) })
 	topics := b.topics(names)
+	var all []string
+	if patterns {
+		var err error
+		if topics, all, err = b.allTopics(node); err != nil {
+			return coordinator.Cluster{}, err
+		}
+	}
 	other := coordinator.NoOtherGroup
 	if !b.isStreams(req.Group) {
 		var err error
@@ -71,8 +80,26 @@ func (b *Broker) clusterFor(node int32, req *kmsg.StreamsGroupHeartbeatRequest) 
 	}
 	return coordinator.Cluster{
 		Topics:     topics,
+		TopicNames: all,
 		OtherGroup: func(string) coordinator.OtherGroup { return other },
 	}, nil
+}
+
+// allTopics returns what there is of all topics, and their names, sorted.
+func (b *Broker) allTopics(node int32) (coordinator.Topics, []string, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.Version = 10 // topic ids
+	answer, err := b.ask.node(node, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := make(map[string]coordinator.Topic)
+	for _, t := range answer.(*kmsg.MetadataResponse).Topics {
+		if t.Topic != nil && t.ErrorCode == 0 {
+			found[*t.Topic] = coordinator.Topic{ID: t.TopicID, Partitions: int32(len(t.Partitions))}
+		}
+	}
+	return lookup(found), slices.Sorted(maps.Keys(found)), nil
 }
 
 // otherGroup looks for a group that kfake has under the id of a streams group to be.

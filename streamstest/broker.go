@@ -162,8 +162,12 @@ func (b *Broker) topics(names []string) coordinator.Topics {
 		}
 		found[name] = coordinator.Topic{ID: info.TopicID, Partitions: int32(len(partitions))}
 	}
+	return lookup(found)
+}
+
+func lookup(topics map[string]coordinator.Topic) coordinator.Topics {
 	return func(name string) (coordinator.Topic, bool) {
-		t, ok := found[name]
+		t, ok := topics[name]
 		return t, ok
 	}
 }

@@ -22,8 +22,8 @@
 //
 // Time-outs take effect when a request, or Broker.Group, touches the group.
 //
-// It differs from Kafka 4.4 on purpose in two things. It hands out warm-up tasks if it is told to (WithWarmups); Kafka
-// 4.4 only has the settings for it. And while source topics are missing, a member with an endpoint is told so, when
+// It differs from Kafka 4.4 on purpose in three things. It hands out warm-up tasks if it is told to (WithWarmups); Kafka
+// 4.4 only has the settings for it. It takes patterns of source topics if it is told to (WithSourceTopicRegex). And while source topics are missing, a member with an endpoint is told so, when
 // Kafka 4.4 answers it UNKNOWN_SERVER_ERROR.
 //
 // The package may import kfake, kgo, kmsg and what is public in Odradek.

@@ -69,6 +69,8 @@ type driverTask struct {
 	ctx    *taskmgr.Context
 	graph  taskmgr.Graph
 	stores []state.Store
+
+	patterns []taskmgr.SourcePattern // of topics that it reads besides those that are among the inputs
 }
 
 // DriverOption configures a Driver.
@@ -166,12 +168,9 @@ func (d *Driver) openTask(id string, spec taskmgr.Subtopology) error {
 	}
 	task.graph = graph
 	for _, topic := range spec.SourceTopics {
-		source := task.graph.Source(topic)
-		if source == nil {
-			return fmt.Errorf("it has no source for topic %q", topic)
-		}
-		d.inputs[topic] = &driverInput{task: task, source: source, time: -1}
+		d.inputs[topic] = newDriverInput(task, topic)
 	}
+	task.patterns = spec.SourcePatterns
 	return nil
 }
 
@@ -219,7 +218,7 @@ func (d *Driver) AdvanceWallClock(by time.Duration) {
 // would have failed with. It takes the record as it is, its timestamp too, but for partition and offset. What was
 // queued behind a record that failed is processed with the next one.
 func (d *Driver) TryPipe(rec *kgo.Record) error {
-	in := d.inputs[rec.Topic]
+	in := d.input(rec.Topic)
 	if in == nil {
 		return fmt.Errorf("the topology does not read topic %q, only %q", rec.Topic, d.sources())
 	}
@@ -229,8 +228,18 @@ func (d *Driver) TryPipe(rec *kgo.Record) error {
 	return d.complete()
 }
 
-// sources are the topics that the topology reads.
-func (d *Driver) sources() []string { return slices.Sorted(maps.Keys(d.inputs)) }
+// sources are the topics that the topology reads, and their patterns.
+func (d *Driver) sources() []string {
+	sources := slices.Sorted(maps.Keys(d.inputs))
+	for _, sub := range d.compiled.Heartbeat.Subtopologies {
+		for _, pattern := range sub.SourceTopicRegex {
+			if !slices.Contains(sources, pattern) {
+				sources = append(sources, pattern)
+			}
+		}
+	}
+	return sources
+}
 
 // Sent returns all that was sent since the last call, in the order of sending: what output topics have too, raw, as
 // well as what is in repartition and changelog topics. Records that leave their partition to the default partitioner

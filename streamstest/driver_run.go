@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/heap"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -21,6 +22,24 @@ type driverInput struct {
 	head   int64 // the time of queue[0]
 	time   int64 // the highest record time yet, -1 before the first
 	next   int64 // the offset of the next record that comes in
+}
+
+func newDriverInput(task *driverTask, topic string) *driverInput {
+	return &driverInput{task: task, source: task.graph.Source(topic), time: -1}
+}
+
+// input returns the partition of a topic, nil if the topology does not read it.
+func (d *Driver) input(topic string) *driverInput {
+	if in := d.inputs[topic]; in != nil {
+		return in
+	}
+	for _, task := range d.tasks {
+		if slices.ContainsFunc(task.patterns, func(p taskmgr.SourcePattern) bool { return p.Match(topic) }) {
+			d.inputs[topic] = newDriverInput(task, topic)
+			return d.inputs[topic]
+		}
+	}
+	return nil
 }
 
 // complete processes all that is queued, and all that comes of it.
@@ -86,7 +105,7 @@ func (d *Driver) capture() error {
 	for ; d.captured < len(d.out.records); d.captured++ {
 		rec := d.out.records[d.captured]
 		d.outputs[rec.Topic] = append(d.outputs[rec.Topic], rec)
-		if in := d.inputs[rec.Topic]; in != nil {
+		if in := d.input(rec.Topic); in != nil {
 			if err := d.enqueue(in, rec); err != nil {
 				d.captured++
 				return err

@@ -133,6 +133,12 @@ func WithTopologyDescriptions() Option {
 	return func(c *config) { c.groups.TopologyDescriptions = true }
 }
 
+// WithSourceTopicRegex makes the broker take patterns of source topics, as later ones than Kafka 4.4 may do: Kafka 4.4
+// refuses them, and so does the broker by default. A pattern has to match the whole of a topic's name.
+func WithSourceTopicRegex() Option {
+	return func(c *config) { c.groups.SourceTopicRegex = true }
+}
+
 // WithStreamsGroupVersion limits the version of the streams-group requests: 1, the default, is Kafka 4.4; 0 is Kafka
 // 4.2 and 4.3, which know nothing of task offsets and descriptions.
 func WithStreamsGroupVersion(highest int16) Option { return func(c *config) { c.version = highest } }

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/membership"
 	"github.com/odradek-go/odradek/state"
@@ -162,69 +160,24 @@ func (t *Thread) openTasks() error {
 // committed offsets.
 func (t *Thread) startRestored(ctx context.Context) error {
 	var tasks []*task
-	var names []string
 	for _, task := range t.tasks {
 		if task.state == restored {
 			tasks = append(tasks, task)
-			for _, topic := range task.spec.SourceTopics {
-				if !slices.Contains(names, topic) {
-					names = append(names, topic)
-				}
-			}
 		}
 	}
 	if len(tasks) == 0 {
 		return nil
 	}
-	var inputs []*input
-	of := make(map[*task][]*input, len(tasks))
-	err := t.retry(ctx, func(who identity) error {
-		ts, err := fetchTopics(ctx, t.client, names)
-		if err != nil {
-			return err
-		}
-		inputs = inputs[:0]
-		for _, task := range tasks {
-			of[task] = nil
-			for _, topic := range task.spec.SourceTopics {
-				// A topic may have fewer partitions than the subtopology has tasks.
-				if task.id.Partition < ts[topic].partitions {
-					in := &input{task: task, topic: topic, partition: task.id.Partition}
-					of[task] = append(of[task], in)
-					inputs = append(inputs, in)
-				}
-			}
-		}
-		return fetchOffsets(ctx, t.client, who, ts, inputs)
-	})
+	of, err := t.findInputs(ctx, tasks)
 	if err != nil {
 		return err
-	}
-	consume := make(map[string]map[int32]kgo.Offset)
-	for _, in := range inputs {
-		if consume[in.topic] == nil {
-			consume[in.topic] = make(map[int32]kgo.Offset)
-		}
-		if t.inputs[in.topic] == nil {
-			t.inputs[in.topic] = make(map[int32]*input)
-		}
-		t.inputs[in.topic][in.partition] = in
-		if in.next >= 0 {
-			consume[in.topic][in.partition] = kgo.NewOffset().At(in.next).WithEpoch(in.leaderEpoch)
-			continue
-		}
-		reset := in.task.spec.Reset[in.topic]
-		if reset == nil {
-			reset = t.cfg.Reset
-		}
-		consume[in.topic][in.partition] = reset(time.Now())
 	}
 	for _, task := range tasks {
 		if err := t.guard(func() error { return task.start(of[task]) }); err != nil {
 			return err
 		}
 	}
-	t.client.AddConsumePartitions(consume)
+	t.consume(of)
 	return nil
 }
 

@@ -144,12 +144,20 @@ func (t *task) logged() bool {
 
 // processed is the offset up to which the task has processed a source topic.
 func (t *task) processed(topic string) int64 {
-	for _, in := range t.inputs {
-		if in.topic == topic && in.next >= 0 {
-			return in.next
-		}
+	if in := t.input(topic); in != nil && in.next >= 0 {
+		return in.next
 	}
 	return beginning
+}
+
+// input is the task's partition of a topic, nil where it has none.
+func (t *task) input(topic string) *input {
+	for _, in := range t.inputs {
+		if in.topic == topic {
+			return in
+		}
+	}
+	return nil
 }
 
 // input is one partition of a source topic: what is known of it and what is to
@@ -183,11 +191,17 @@ func (t *task) start(inputs []*input) error {
 	if err != nil {
 		return t.fail(err)
 	}
-	t.graph, t.inputs, t.state = graph, inputs, running
+	t.graph, t.inputs, t.state = graph, nil, running
+	return t.add(inputs)
+}
+
+// add has a running task read more partitions.
+func (t *task) add(inputs []*input) error {
 	for _, in := range inputs {
-		if in.source = graph.Source(in.topic); in.source == nil {
+		if in.source = t.graph.Source(in.topic); in.source == nil {
 			return t.fail(fmt.Errorf("the graph has no source for topic %q", in.topic))
 		}
+		t.inputs = append(t.inputs, in)
 	}
 	return nil
 }

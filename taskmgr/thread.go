@@ -118,6 +118,8 @@ type Thread struct {
 	assigned bool                        // an assignment was taken
 	waiting  bool                        // a task's directory is still another thread's
 	running  bool                        // as last told to OnRunning
+	patterns bool                        // there are patterns of source topics
+	scanned  scan
 	commitAt time.Time
 }
 
@@ -130,6 +132,8 @@ func NewThread(cfg Config) (*Thread, error) {
 		inputs: make(map[string]map[int32]*input),
 		ready:  true,
 		mail:   newMailbox(),
+
+		patterns: cfg.Topology.hasPatterns(),
 	}
 	t.storage = storage{dir: cfg.Directory, disk: cfg.Disk, global: cfg.Global, log: t.log}
 	if cfg.CacheBytes > 0 {
@@ -223,6 +227,9 @@ func (t *Thread) turn(ctx, life context.Context) error {
 		if err := t.openTasks(); err != nil {
 			return err
 		}
+	}
+	if err := t.takeNewTopics(life); err != nil {
+		return err
 	}
 	t.tellRunning()
 	if err := t.process(ctx, t.poll(ctx)); err != nil {

@@ -29,6 +29,9 @@ type Subtopology struct {
 	// their names in the cluster.
 	SourceTopics []string
 
+	// SourcePatterns are patterns of topics that it reads besides.
+	SourcePatterns []SourcePattern
+
 	// Reset is where partitions of a source topic without a committed offset
 	// begin, for topics that don't begin where the thread's others do.
 	Reset map[string]Reset

@@ -24,6 +24,7 @@ type Config struct {
 
 	MaxSize              int  // members of a group
 	TopologyDescriptions bool // ask members for a description of their topology (KIP-1331)
+	SourceTopicRegex     bool // take patterns of source topics
 }
 
 // Names of the group configs.

@@ -50,6 +50,7 @@ const (
 // Cluster is what a heartbeat needs to know about the cluster.
 type Cluster struct {
 	Topics     Topics
+	TopicNames []string                      // of all topics there are, sorted; needed where there are patterns
 	OtherGroup func(group string) OtherGroup // asked only if there is no streams group of that id
 }
 
@@ -74,7 +75,7 @@ func (c *Coordinator) Reads(now time.Time, group, topic string) bool {
 	if g == nil || len(g.members) == 0 || g.topology == nil {
 		return false
 	}
-	_, reads := g.topology.reader[topic]
+	_, reads := g.resolved.reader[topic]
 	return reads
 }
 
@@ -121,13 +122,17 @@ func (c *Coordinator) at(now time.Time, group string) *group {
 	return g
 }
 
-// RequiredTopics are the topics that Heartbeat will ask about, sorted.
-func (c *Coordinator) RequiredTopics(req *kmsg.StreamsGroupHeartbeatRequest) []string {
+// RequiredTopics are the topics that Heartbeat will ask about, sorted, and besides them those that match patterns, if
+// there are any.
+func (c *Coordinator) RequiredTopics(req *kmsg.StreamsGroupHeartbeatRequest) (topics []string, patterns bool) {
+	var t *topology
 	switch g := c.groups[req.Group]; {
 	case g != nil:
-		return g.topology.required
+		t = g.topology
 	case req.Topology != nil:
-		return newTopology(req.Topology).required
+		t = newTopology(req.Topology)
+	default:
+		return nil, false
 	}
-	return nil
+	return t.required, t.hasPatterns()
 }

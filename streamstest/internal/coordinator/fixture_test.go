@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -57,6 +58,7 @@ func (f *fixture) send(id string, epoch int32, changes ...func(*kmsg.StreamsGrou
 	}
 	resp, missing := f.c.Heartbeat(f.now, req, Client{}, Cluster{
 		Topics:     func(name string) (Topic, bool) { t, ok := f.topics[name]; return t, ok },
+		TopicNames: slices.Sorted(maps.Keys(f.topics)),
 		OtherGroup: func(string) OtherGroup { return NoOtherGroup },
 	})
 	f.missing = missing

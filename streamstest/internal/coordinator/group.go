@@ -24,6 +24,7 @@ type group struct {
 	id       string
 	epoch    int32
 	topology *topology // set by the first member, for the group's life
+	resolved *topology // with topics in the place of patterns
 
 	members map[string]*member
 	static  map[string]string // member id by instance id

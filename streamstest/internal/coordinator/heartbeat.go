@@ -16,6 +16,7 @@ import (
 type heartbeat struct {
 	now     time.Time
 	req     *kmsg.StreamsGroupHeartbeatRequest
+	cluster Cluster
 	topics  Topics
 	config  Config
 	group   *group
@@ -33,6 +34,7 @@ type heartbeat struct {
 	epoch      int32
 
 	topology        *topology
+	resolved        *topology // with topics in the place of patterns
 	configured      *configuredTopology
 	fingerprint     string
 	validatedEpoch  int32
@@ -61,7 +63,7 @@ func newHeartbeatResponse(req *kmsg.StreamsGroupHeartbeatRequest) *kmsg.StreamsG
 }
 
 func (c *Coordinator) heartbeat(now time.Time, req *kmsg.StreamsGroupHeartbeatRequest, client Client, cluster Cluster) (*kmsg.StreamsGroupHeartbeatResponse, []NewTopic, *Error) {
-	if err := validate(req); err != nil {
+	if err := validate(req, c.config.SourceTopicRegex); err != nil {
 		return nil, nil, err
 	}
 	g, created, err := c.groupFor(now, req, cluster)
@@ -72,7 +74,7 @@ func (c *Coordinator) heartbeat(now time.Time, req *kmsg.StreamsGroupHeartbeatRe
 		resp, err := c.leave(g, req)
 		return resp, nil, err
 	}
-	h := &heartbeat{now: now, req: req, topics: cluster.Topics, config: c.configOf(req.Group), group: g, created: created}
+	h := &heartbeat{now: now, req: req, cluster: cluster, topics: cluster.Topics, config: c.configOf(req.Group), group: g, created: created}
 	if err := h.identify(client); err != nil {
 		return nil, nil, err
 	}
@@ -109,13 +111,14 @@ func (h *heartbeat) matchTopology() *Error {
 		h.status = append(h.status, Status{StatusStaleTopology, fmt.Sprintf(
 			"The member's topology epoch %d is behind the group's topology epoch %d.", h.after.topologyEpoch, g.topology.epoch)})
 	}
-	h.fingerprint = fingerprint(h.topology, h.topics)
+	h.resolved = h.topology.resolve(h.cluster.TopicNames)
+	h.fingerprint = fingerprint(h.resolved, h.topics)
 	h.configured = g.configured
 	if h.fingerprint != g.fingerprint {
 		h.reassign = true
 	}
 	if h.configured == nil || h.fingerprint != g.fingerprint {
-		configured, err := configure(h.topology, h.topics)
+		configured, err := configure(h.resolved, h.topics)
 		if err != nil {
 			return err
 		}
@@ -246,7 +249,7 @@ func (h *heartbeat) missingTags() []string {
 // commit makes the heartbeat part of the group.
 func (h *heartbeat) commit(c *Coordinator, resp *kmsg.StreamsGroupHeartbeatResponse) {
 	g := h.group
-	g.topology, g.configured, g.fingerprint = h.topology, h.configured, h.fingerprint
+	g.topology, g.resolved, g.configured, g.fingerprint = h.topology, h.resolved, h.configured, h.fingerprint
 	g.offsets, g.delayedUntil = h.offsets, h.delayed
 	if h.reassign {
 		g.epoch, g.validatedEpoch, g.assignmentConfigs = h.epoch, h.validatedEpoch, h.config.assignmentConfig()

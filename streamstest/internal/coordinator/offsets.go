@@ -82,7 +82,7 @@ func (c *Coordinator) ValidateCommit(now time.Time, r Commit, partitions []Topic
 		return r.stale("Received member epoch %d is newer than current member epoch %d.", r.MemberEpoch, m.epoch)
 	}
 	for _, p := range partitions {
-		id, ok := g.topology.reader[p.Topic]
+		id, ok := g.resolved.reader[p.Topic]
 		if !ok {
 			return r.stale("Topic %s is not in the topology.", p.Topic)
 		}

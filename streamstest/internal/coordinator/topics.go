@@ -134,6 +134,9 @@ func configure(t *topology, topics Topics) (*configuredTopology, *Error) {
 
 func missingSourceTopics(t *topology, topics Topics) *Status {
 	missing := make(map[string]struct{})
+	for _, pattern := range t.unmatched {
+		missing["matching "+pattern] = struct{}{}
+	}
 	for _, s := range t.subtopologies {
 		for _, name := range s.SourceTopics {
 			if _, ok := topics(name); !ok {
@@ -246,6 +249,9 @@ func (z *sizer) subtopology(s subtopology) (configuredSubtopology, *Error) {
 			partitions = z.decided[t.Topic]
 		}
 		c.repartitionSourceTopics = append(c.repartitionSourceTopics, newTopic(t, partitions))
+	}
+	if c.tasks == 0 && len(s.SourceTopicRegex) > 0 {
+		return c, nil
 	}
 	if c.tasks == 0 {
 		return c, errorf(kerr.StreamsInvalidTopology, "No source topics found for subtopology %s", s.SubtopologyID)

@@ -23,6 +23,9 @@ type topology struct {
 
 	// required are the topics whose existence and partition counts the assignment depends on, sorted.
 	required []string
+
+	// unmatched are patterns of source topics that no topic matches, though it takes one to go on.
+	unmatched []string
 }
 
 func newTopology(wire *kmsg.StreamsGroupHeartbeatRequestTopology) *topology {

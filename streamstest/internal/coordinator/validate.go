@@ -9,15 +9,13 @@ import (
 )
 
 // validate checks what can be checked without knowing the group, in the order in which a broker does.
-func validate(req *kmsg.StreamsGroupHeartbeatRequest) *Error {
+func validate(req *kmsg.StreamsGroupHeartbeatRequest, patterns bool) *Error {
 	if req.Topology != nil {
 		if err := validateTopics(req.Topology); err != nil {
 			return err
 		}
-		for _, s := range req.Topology.Subtopologies {
-			if len(s.SourceTopicRegex) > 0 {
-				return invalid("Regular expressions for source topics are not supported yet.")
-			}
+		if err := validatePatterns(req.Topology, patterns); err != nil {
+			return err
 		}
 	}
 	empty := func(s *string) bool { return s != nil && strings.TrimSpace(*s) == "" }

@@ -72,7 +72,7 @@ func TestValidate(t *testing.T) {
 			r := kmsg.NewPtrStreamsGroupHeartbeatRequest()
 			r.Group, r.MemberID, r.MemberEpoch = "g", "m", 3
 			test.change(r)
-			err := validate(r)
+			err := validate(r, false)
 			if (err == nil) != (test.message == "") || err != nil && err.Message != test.message {
 				t.Errorf("got %v, want %q", err, test.message)
 			}
