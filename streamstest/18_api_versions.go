@@ -11,7 +11,7 @@ import (
 // ApiVersions
 //
 // Behavior:
-// * Announces the streams-group requests and the feature streams.version beside what kfake has
+// * Announces the streams-group requests, those of WithMirrorStates, and the feature streams.version beside what kfake has
 // * Whatever kfake answers with an error is left to it
 
 func (b *Broker) apiVersions(node int32, kreq kmsg.Request) (kmsg.Response, bool, error) {
@@ -33,7 +33,11 @@ func (b *Broker) apiVersions(node int32, kreq kmsg.Request) (kmsg.Response, bool
 	resp := *have
 	resp.Version = req.Version
 	resp.ApiKeys = slices.Clone(have.ApiKeys)
-	for _, k := range []struct{ key, highest int16 }{{88, b.config.version}, {89, b.config.version}, {93, b.config.version - 1}} {
+	ours := []struct{ key, highest int16 }{{88, b.config.version}, {89, b.config.version}, {93, b.config.version - 1}}
+	if m := b.config.mirrors; m.on {
+		ours = append(ours, []struct{ key, highest int16 }{{m.ReadMirrorStates, 0}, {m.WriteMirrorStates, 0}}...)
+	}
+	for _, k := range ours {
 		if k.highest >= 0 {
 			key := kmsg.NewApiVersionsResponseApiKey()
 			key.ApiKey, key.MaxVersion = k.key, k.highest

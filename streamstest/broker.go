@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/odradek-go/odradek/streamstest/internal/coordinator"
+	"github.com/odradek-go/odradek/streamstest/internal/mirrorstates"
 )
 
 // Broker is an embedded Kafka cluster that knows streams groups. Its methods can be called from several goroutines,
@@ -33,6 +34,7 @@ type Broker struct {
 
 	mu        sync.Mutex
 	groups    *coordinator.Coordinator
+	mirrors   mirrorstates.States
 	nodes     map[string]int32          // the last known coordinator of each group
 	announced *kmsg.ApiVersionsResponse // what kfake announces; nil: to be asked for
 }
@@ -46,6 +48,9 @@ func NewBroker(opts ...Option) (*Broker, error) {
 	if err := c.groups.Validate(); err != nil {
 		return nil, fmt.Errorf("streamstest: %w", err)
 	}
+	if err := c.mirrors.check(c.noStreams); err != nil {
+		return nil, fmt.Errorf("streamstest: WithMirrorStates: %w", err)
+	}
 	b := &Broker{
 		config: c,
 		groups: coordinator.New(c.groups, c.log),
@@ -56,11 +61,11 @@ func NewBroker(opts ...Option) (*Broker, error) {
 		kfake.NumBrokers(c.nodes),
 		kfake.WithLogger(kfakeLogger{c.log}),
 		kfake.Superuser("PLAIN", user.name, user.password),
-		kfake.ListenFn(b.clients.listening(net.Listen)),
+		kfake.ListenFn(b.listening(net.Listen)),
 	}
 	kopts = append(kopts, c.kfake...)
 	if c.network != nil {
-		kopts = append(kopts, kfake.ListenFn(b.clients.listening(listenOn(c.network))))
+		kopts = append(kopts, kfake.ListenFn(b.listening(listenOn(c.network))))
 	}
 	cluster, err := newCluster(kopts)
 	if err != nil {
@@ -72,6 +77,10 @@ func NewBroker(opts ...Option) (*Broker, error) {
 	}
 	b.ask.cluster, b.ask.dial, b.ask.user = cluster, c.dial, user
 	if err := b.ask.probe(cluster.ListenAddrs()); err != nil {
+		cluster.Close()
+		return nil, fmt.Errorf("streamstest: %w", err)
+	}
+	if err := b.checkMirrorStates(); err != nil {
 		cluster.Close()
 		return nil, fmt.Errorf("streamstest: %w", err)
 	}
@@ -89,6 +98,9 @@ func newCluster(opts []kfake.Opt) (cluster *kfake.Cluster, err error) {
 	}()
 	return kfake.NewCluster(opts...)
 }
+
+// listening makes a listener whose connections tell what kfake can't.
+func (b *Broker) listening(f listen) listen { return b.config.mirrors.carrying(b.clients.listening(f)) }
 
 // Addrs returns the address, host:port, of every node.
 func (b *Broker) Addrs() []string {

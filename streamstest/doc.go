@@ -6,15 +6,16 @@
 // Broker is an embedded Kafka: the in-memory broker of franz-go (kfake) with a streams-group coordinator (KIP-1071,
 // KIP-1331) that behaves as that of Apache Kafka 4.4. It creates internal topics, assigns active, standby and warm-up
 // tasks, reports every status, fences, times out sessions, publishes endpoints, keeps topology descriptions, and checks
-// who may commit offsets for whom. It works in simulated time too (testing/synctest, see WithNetwork). Begin with
+// who may commit offsets for whom. It keeps the states of mirrors (WithMirrorStates), so that a failover can be run in
+// one process. It works in simulated time too (testing/synctest, see WithNetwork). Begin with
 // NewBroker.
 //
 // # What Broker does not do
 //
 // The coordinator answers requests before kfake looks at them. Therefore:
 //
-//   - kfake's authentication and ACLs do not apply to StreamsGroupHeartbeat, StreamsGroupDescribe and
-//     StreamsGroupTopologyDescriptionUpdate;
+//   - kfake's authentication and ACLs do not apply to StreamsGroupHeartbeat, StreamsGroupDescribe,
+//     StreamsGroupTopologyDescriptionUpdate and the requests of mirrors;
 //   - kfake's own faults do not reach these requests: use Broker.Fault. They do reach all others, such as OffsetCommit;
 //   - a control function of kfake's Cluster.ControlKey runs before the coordinator, one of Cluster.Control after it;
 //   - streams groups are not among what kfake's DataDir keeps;

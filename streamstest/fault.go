@@ -10,9 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Fault makes StreamsGroupHeartbeat, StreamsGroupDescribe and StreamsGroupTopologyDescriptionUpdate requests fail, as
-// kfake's Cluster.Fault does with all others. The selectors Keys (none: all three), Nodes, Group and When apply, and
-// Err, Count and Observe mean what they do there. A request that fails is not seen by the coordinator, unless Err is
+// Fault makes StreamsGroupHeartbeat, StreamsGroupDescribe and StreamsGroupTopologyDescriptionUpdate requests, and those
+// of WithMirrorStates, fail as kfake's Cluster.Fault does with all others. The selectors Keys (none: all of these),
+// Nodes, Group (or the mirror's name) and When apply, and Err, Count and Observe mean what they do there. A request that fails is not seen by the coordinator, unless Err is
 // REQUEST_TIMED_OUT: then it is, and its answer is lost. The first fault that matches answers.
 func (b *Broker) Fault(fs ...kfake.Fault) *FaultHandle {
 	b.faults.mu.Lock()

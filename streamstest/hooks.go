@@ -24,6 +24,7 @@ var hooks = map[int16]hook{
 	44: (*Broker).incrementalAlterConfigs,
 	47: (*Broker).offsetDelete,
 	57: (*Broker).updateFeatures,
+	60: (*Broker).describeCluster,
 	68: (*Broker).consumerGroupHeartbeat,
 	76: (*Broker).shareGroupHeartbeat,
 	88: (*Broker).streamsGroupHeartbeat,

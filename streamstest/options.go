@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/odradek-go/odradek/mirror"
 	"github.com/odradek-go/odradek/streamstest/internal/coordinator"
 )
 
@@ -24,6 +25,7 @@ type config struct {
 	groups    coordinator.Config
 	version   int16 // highest version of the streams-group requests; below 0: none
 	noStreams bool
+	mirrors   *mirrorKeys
 }
 
 func defaults() config {
@@ -32,6 +34,7 @@ func defaults() config {
 		dial:    new(net.Dialer).DialContext,
 		log:     slog.New(slog.DiscardHandler),
 		version: 1,
+		mirrors: new(mirrorKeys),
 		groups: coordinator.Config{
 			SessionTimeout:        10 * time.Second,
 			HeartbeatInterval:     100 * time.Millisecond,
@@ -142,6 +145,14 @@ func WithSourceTopicRegex() Option {
 // WithStreamsGroupVersion limits the version of the streams-group requests: 1, the default, is Kafka 4.4; 0 is Kafka
 // 4.2 and 4.3, which know nothing of task offsets and descriptions.
 func WithStreamsGroupVersion(highest int16) Option { return func(c *config) { c.version = highest } }
+
+// WithMirrorStates makes the cluster keep the states of mirrors, and answer ReadMirrorStates and WriteMirrorStates under
+// these API keys (KIP-1279, for which no keys are assigned yet). It mirrors nothing by itself. Control functions of kfake
+// see the requests as DescribeCluster, and may answer with package mirror's responses. It doesn't go with TLS,
+// kfake.ListenFn and WithoutStreamsGroups.
+func WithMirrorStates(keys mirror.Keys) Option {
+	return func(c *config) { c.mirrors = &mirrorKeys{Keys: keys, on: true} }
+}
 
 // WithoutStreamsGroups makes the broker one from before streams groups: plain kfake.
 func WithoutStreamsGroups() Option { return func(c *config) { c.noStreams = true } }
