@@ -1,6 +1,10 @@
 package mirror
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 // Application is an application's topics, by their names in the clusters, which
 // are the same in both.
@@ -22,6 +26,38 @@ type Application struct {
 	// is counted twice, as after a crash of an application that processes at least
 	// once. Without it, state and input must agree.
 	AllowRepeats bool
+}
+
+// ApplicationOf returns the topics of a group that the broker has described
+// (StreamsGroupDescribe). Outputs are known only if the description has the
+// topology's description (KIP-1331); else they have to be added.
+func ApplicationOf(group *kmsg.StreamsGroupDescribeResponseGroup) Application {
+	var a Application
+	if group.Topology != nil {
+		for _, s := range group.Topology.Subtopologies {
+			a.Inputs = append(a.Inputs, s.SourceTopics...)
+			for _, t := range s.RepartitionSourceTopics {
+				a.Repartitions = append(a.Repartitions, t.Topic)
+			}
+			for _, t := range s.StateChangelogTopics {
+				a.Changelogs = append(a.Changelogs, t.Topic)
+			}
+		}
+	}
+	if group.TopologyDescription != nil {
+		for _, s := range group.TopologyDescription.Subtopologies {
+			for _, n := range s.Nodes {
+				if n.SinkTopic != nil && !slices.Contains(a.Repartitions, *n.SinkTopic) {
+					a.Outputs = append(a.Outputs, *n.SinkTopic)
+				}
+			}
+		}
+	}
+	for _, topics := range []*[]string{&a.Inputs, &a.Repartitions, &a.Changelogs, &a.Outputs} {
+		slices.Sort(*topics)
+		*topics = slices.Compact(*topics)
+	}
+	return a
 }
 
 // Role is what a topic is to an application.

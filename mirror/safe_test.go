@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/odradek-go/odradek/mirror"
 )
 
@@ -213,5 +215,35 @@ func visible(p mirror.PartitionPlan) mirror.PartitionPlan {
 	return mirror.PartitionPlan{
 		Topic: p.Topic, Partition: p.Partition, Role: p.Role, Mirrored: p.Mirrored, State: p.State, LastMirroredOffset: p.LastMirroredOffset,
 		Log: p.Log, MirroredEnd: p.MirroredEnd, Committed: p.Committed, End: p.End, Start: p.Start,
+	}
+}
+
+func TestApplicationOf(t *testing.T) {
+	source := kmsg.NewStreamsGroupDescribeResponseGroupTopologySubtopology()
+	source.SourceTopics = []string{"lines"}
+	source.RepartitionSinkTopics = []string{"app-words-repartition"}
+	counts := kmsg.NewStreamsGroupDescribeResponseGroupTopologySubtopology()
+	counts.SourceTopics = []string{"names", "lines"}
+	counts.RepartitionSourceTopics = []kmsg.TopicInfo{{Topic: "app-words-repartition"}}
+	counts.StateChangelogTopics = []kmsg.TopicInfo{{Topic: "app-counts-changelog"}, {Topic: "app-a-changelog"}}
+	group := kmsg.NewStreamsGroupDescribeResponseGroup()
+	if got := mirror.ApplicationOf(&group); !reflect.DeepEqual(got, mirror.Application{}) {
+		t.Errorf("without a topology: %+v", got)
+	}
+	group.Topology = &kmsg.StreamsGroupDescribeResponseGroupTopology{Subtopologies: []kmsg.StreamsGroupDescribeResponseGroupTopologySubtopology{source, counts}}
+	want := mirror.Application{
+		Inputs:       []string{"lines", "names"},
+		Repartitions: []string{"app-words-repartition"},
+		Changelogs:   []string{"app-a-changelog", "app-counts-changelog"},
+	}
+	if got := mirror.ApplicationOf(&group); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	group.TopologyDescription = &kmsg.StreamsGroupDescribeResponseGroupTopologyDescription{Subtopologies: []kmsg.TopologyDescriptionSubtopology{{
+		Nodes: []kmsg.TopologyDescriptionNode{{SinkTopic: kmsg.StringPtr("counts")}, {SinkTopic: kmsg.StringPtr("app-words-repartition")}, {}},
+	}}}
+	want.Outputs = []string{"counts"}
+	if got := mirror.ApplicationOf(&group); !reflect.DeepEqual(got, want) {
+		t.Errorf("with the description: %+v", got)
 	}
 }
