@@ -109,15 +109,3 @@ func (s States) Set(topic string, partition int32, p Partition) {
 	}
 	s[topic][partition] = p
 }
-
-// merge adds what other has.
-func (s States) merge(other States) {
-	for topic, partitions := range other {
-		if _, known := s[topic]; !known {
-			s[topic] = nil
-		}
-		for partition, p := range partitions {
-			s.Set(topic, partition, p)
-		}
-	}
-}
