@@ -54,7 +54,8 @@ type Driver struct {
 	inputs map[string]*driverInput // by topic
 	queued byHead
 	stores map[string]state.Store
-	disk   *state.Disk // in memory
+	global *driverGlobal // nil: there are no global stores
+	disk   *state.Disk   // in memory
 	cache  *state.Cache
 	sinks  map[string]bool // the topics that are known to be written to; nil: any may be
 
@@ -95,7 +96,9 @@ func WithStartTime(t time.Time) DriverOption { return func(c *driverConfig) { c.
 // WithEmitInterval sets how long, by the wall clock, operators wait at least between two looks for results whose
 // windows have closed. By default they look with every record, as in Java's driver; an application does it once a
 // second.
-func WithEmitInterval(d time.Duration) DriverOption { return func(c *driverConfig) { c.emitInterval = d } }
+func WithEmitInterval(d time.Duration) DriverOption {
+	return func(c *driverConfig) { c.emitInterval = d }
+}
 
 // NewDriver returns a driver whose tasks run. A topology that can't work fails the test.
 func NewDriver(tb TB, topology *streams.Topology, opts ...DriverOption) *Driver {
@@ -131,6 +134,9 @@ func (d *Driver) open(topology *streams.Topology) (err error) {
 	if size := d.config.streams.StateStoreCacheMaxBytes; size >= 0 {
 		d.cache = state.NewCache(cmp.Or(size, streams.DefaultStateStoreCacheMaxBytes))
 	}
+	if err := d.openGlobal(); err != nil {
+		return fmt.Errorf("global stores: %w", err)
+	}
 	d.sinks = writtenTopics(d.compiled, d.config.streams.DeadLetterQueueTopic)
 	for _, id := range slices.SortedFunc(maps.Keys(d.compiled.Tasks), byNumber) {
 		if err := d.openTask(id, d.compiled.Tasks[id]); err != nil {
@@ -162,6 +168,9 @@ func (d *Driver) openTask(id string, spec taskmgr.Subtopology) error {
 		}
 		d.stores[s.Name()] = s
 	}
+	if d.global != nil {
+		task.ctx.AddStores(d.global.views...)
+	}
 	graph, err := spec.NewGraph(task.ctx)
 	if err != nil {
 		return err
@@ -188,18 +197,23 @@ func (d *Driver) Close() {
 				d.tb.Errorf("streamstest: close: %v", err)
 			}
 		}
-		for _, s := range task.stores {
-			if err := s.Close(); err != nil {
-				d.tb.Errorf("streamstest: close: %v", err)
-			}
-		}
+		d.closeStores(task.stores)
 	}
+	d.closeGlobal()
 	if d.disk != nil {
 		if err := d.disk.Close(); err != nil {
 			d.tb.Errorf("streamstest: close: %v", err)
 		}
 	}
 	d.capture()
+}
+
+func (d *Driver) closeStores(stores []state.Store) {
+	for _, s := range stores {
+		if err := s.Close(); err != nil {
+			d.tb.Errorf("streamstest: close: %v", err)
+		}
+	}
 }
 
 // WallClock is the driver's time of day, which stands still unless it is advanced.
@@ -218,11 +232,10 @@ func (d *Driver) AdvanceWallClock(by time.Duration) {
 // would have failed with. It takes the record as it is, its timestamp too, but for partition and offset. What was
 // queued behind a record that failed is processed with the next one.
 func (d *Driver) TryPipe(rec *kgo.Record) error {
-	in := d.input(rec.Topic)
-	if in == nil {
+	if !d.reads(rec.Topic) {
 		return fmt.Errorf("the topology does not read topic %q, only %q", rec.Topic, d.sources())
 	}
-	if err := d.enqueue(in, rec); err != nil {
+	if err := d.take(rec); err != nil {
 		return err
 	}
 	return d.complete()
@@ -231,6 +244,9 @@ func (d *Driver) TryPipe(rec *kgo.Record) error {
 // sources are the topics that the topology reads, and their patterns.
 func (d *Driver) sources() []string {
 	sources := slices.Sorted(maps.Keys(d.inputs))
+	if d.global != nil {
+		sources = append(sources, d.global.topics...)
+	}
 	for _, sub := range d.compiled.Heartbeat.Subtopologies {
 		for _, pattern := range sub.SourceTopicRegex {
 			if !slices.Contains(sources, pattern) {

@@ -39,7 +39,7 @@ type InputTopic[K, V any] struct {
 func NewInputTopic[K, V any](d *Driver, topic string, options ...Input[K, V]) *InputTopic[K, V] {
 	d.tb.Helper()
 	o := only(d, "NewInputTopic", options)
-	if d.input(topic) == nil {
+	if !d.reads(topic) {
 		d.tb.Fatalf("streamstest: the topology does not read topic %q, only %q", topic, d.sources())
 	}
 	in := &InputTopic[K, V]{d: d, topic: topic, now: d.now.UnixMilli(), step: o.Advance.Milliseconds()}

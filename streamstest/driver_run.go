@@ -77,6 +77,9 @@ func (d *Driver) step() error {
 
 // punctuateAll makes the calls that are due by the wall clock, and processes what comes of them.
 func (d *Driver) punctuateAll() error {
+	if d.global != nil {
+		d.global.SetSystemTime(d.now.UnixMilli())
+	}
 	for _, task := range d.tasks {
 		task.ctx.SetSystemTime(d.now.UnixMilli())
 		if err := task.punctuate(taskmgr.WallClockTime); err != nil {
@@ -105,12 +108,26 @@ func (d *Driver) capture() error {
 	for ; d.captured < len(d.out.records); d.captured++ {
 		rec := d.out.records[d.captured]
 		d.outputs[rec.Topic] = append(d.outputs[rec.Topic], rec)
-		if in := d.input(rec.Topic); in != nil {
-			if err := d.enqueue(in, rec); err != nil {
-				d.captured++
-				return err
-			}
+		if err := d.take(rec); err != nil {
+			d.captured++
+			return err
 		}
+	}
+	return nil
+}
+
+// reads says whether the topology reads a topic.
+func (d *Driver) reads(topic string) bool { return d.global.reads(topic) || d.input(topic) != nil }
+
+// take gives a record to what reads its topic, if anything does.
+func (d *Driver) take(rec *kgo.Record) error {
+	if d.global.reads(rec.Topic) {
+		if err := d.global.process(rec); err != nil {
+			return err
+		}
+	}
+	if in := d.input(rec.Topic); in != nil {
+		return d.enqueue(in, rec)
 	}
 	return nil
 }
