@@ -47,6 +47,7 @@ const (
 	joinThisPrefix             = "KTABLE-JOINTHIS-"
 	joinOtherPrefix            = "KTABLE-JOINOTHER-"
 	tableMergePrefix           = "KTABLE-MERGE-"
+	suppressPrefix             = "KTABLE-SUPPRESS-"
 	tableSinkPrefix            = "KTABLE-SINK-"
 
 	subscriptionRegistrationPrefix = "KTABLE-FK-JOIN-SUBSCRIPTION-REGISTRATION-"

@@ -37,6 +37,25 @@ var windowPrograms = map[string]func(*Builder) *Topology{
 			Reduce(func(a, b *string) *string { return new(orNull(a) + orNull(b)) }).ToStream().To("out3")
 		return b.Build()
 	},
+	"20-suppress-window-close": func(b *Builder) *Topology {
+		counts := WindowedBy(textByKey(b, "in"), TimeWindows{Size: 10 * ms, Grace: 5 * ms}).Count()
+		SuppressUntilWindowCloses(counts).ToStream().To("out")
+		counts = WindowedBy(textByKey(b, "in2"), TimeWindows{Size: 10 * ms}).Count(Materialized[*string, int64]{Name: "c2"})
+		SuppressUntilWindowCloses(counts, Suppressed{Name: "supp", MaxRecords: 2}).ToStream().To("out2")
+		return b.Build()
+	},
+	"21-suppress-time-limit": func(b *Builder) *Topology {
+		t := Table(b, "in", ConsumedWith(text, text), MaterializedWith("tstore", text, text))
+		t.SuppressUntilTimeLimit(10*ms, Suppressed{MaxRecords: 2}).ToStream().To("out")
+		in2 := Stream(b, "in2", ConsumedWith(text, text))
+		in2.GroupByKey().Count().SuppressUntilTimeLimit(10*ms, Suppressed{Name: "tl"}).ToStream().To("out2")
+		in2.GroupByKey().Count().SuppressUntilTimeLimit(0, Suppressed{MaxRecords: 1, LoggingDisabled: true}).ToStream().To("out3")
+		return b.Build()
+	},
+	"22-suppress-session-close": func(b *Builder) *Topology {
+		SuppressUntilWindowCloses(SessionWindowedBy(textByKey(b, "in"), SessionWindows{InactivityGap: 5 * ms}).Count()).ToStream().To("out")
+		return b.Build()
+	},
 	"23-emit-on-close-tumbling": func(b *Builder) *Topology {
 		WindowedBy(textByKey(b, "in"), TimeWindows{Size: 10 * ms, Grace: 5 * ms}).EmitStrategy(OnWindowClose).Count().ToStream().To("out")
 		hopping := WindowedBy(textByKey(b, "in2"), TimeWindows{Size: 10 * ms, Advance: 5 * ms}).EmitStrategy(OnWindowClose)
