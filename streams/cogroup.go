@@ -22,7 +22,10 @@ type cogroupPart[K, VOut any] struct {
 	// the node and the sources that lead there.
 	stream func(store string) (*planNode, []string)
 
-	write func(t *Topology, name string, parents []string, store string, old bool, initializer func() VOut)
+	// write writes the node that aggregates the group, and writeWindows likewise
+	// for windows, where merge is for sessions alone.
+	write        func(t *Topology, name string, parents []string, store string, old bool, initializer func() VOut)
+	writeWindows func(t *Topology, name string, parents []string, kind *windowedTable[K, VOut], initializer func() VOut, merge func(key K, a, b VOut) VOut)
 }
 
 // Cogroup begins an aggregation of several grouped streams, of which g is the
@@ -53,6 +56,9 @@ func AddCogroup[K, V, VOut any](c *CogroupedKStream[K, VOut], g *KGroupedStream[
 		write: func(t *Topology, name string, parents []string, store string, old bool, initializer func() VOut) {
 			addAggregate(t, name, parents, store, old, aggregator(initializer, add))
 		},
+		writeWindows: func(t *Topology, name string, parents []string, kind *windowedTable[K, VOut], initializer func() VOut, merge func(K, VOut, VOut) VOut) {
+			addWindowAggregate(t, name, parents, kind, initializedWindows(initializer, add, merge))
+		},
 	}
 	for i, other := range c.parts {
 		if other.group == any(g) { // as in Java: the last function counts
@@ -68,10 +74,35 @@ func AddCogroup[K, V, VOut any](c *CogroupedKStream[K, VOut], g *KGroupedStream[
 // beginning with what initializer returns. Nil deletes the key. Records with a null
 // key or value are skipped. An aggregate's time is that of its latest record.
 func (c *CogroupedKStream[K, VOut]) Aggregate(initializer func() VOut, options ...Materialized[K, VOut]) *KTable[K, VOut] {
-	b := c.b
-	m := only(b, "Aggregate", options)
-	m.storeName(&b.plan, cogroupAggregatePrefix)
+	m := c.materialized("Aggregate", options)
+	kind := &aggregateTable[K, VOut]{store: m.Name}
+	return aggregateCogroup(c, m, cogroupTable[K, K, VOut]{
+		kind: kind, keys: m.Key, store: m.store,
+		write: func(part *cogroupPart[K, VOut], t *Topology, name string, parents []string) {
+			part.write(t, name, parents, m.Name, kind.old, initializer)
+		},
+	})
+}
+
+// materialized says how the result is kept.
+func (c *CogroupedKStream[K, VOut]) materialized(operator string, options []Materialized[K, VOut]) Materialized[K, VOut] {
+	m := only(c.b, operator, options)
+	m.storeName(&c.b.plan, cogroupAggregatePrefix)
 	m.Key, m.Value = firstOf(m.Key, c.keys), serdeOr(m.Value)
+	return m
+}
+
+// cogroupTable is what an aggregation of several streams makes, by whatever keys.
+type cogroupTable[K, KOut, VOut any] struct {
+	kind  tableKind[KOut, VOut]
+	keys  serde.Serde[KOut]
+	store func() StateStore
+	write func(part *cogroupPart[K, VOut], t *Topology, name string, parents []string)
+	grace *int64 // of windows
+}
+
+func aggregateCogroup[K, KOut, VOut any](c *CogroupedKStream[K, VOut], m Materialized[K, VOut], table cogroupTable[K, KOut, VOut]) *KTable[KOut, VOut] {
+	b := c.b
 	parents := make([]*planNode, len(c.parts))
 	sources := make([][]string, len(c.parts))
 	for i, part := range c.parts {
@@ -79,26 +110,26 @@ func (c *CogroupedKStream[K, VOut]) Aggregate(initializer func() VOut, options .
 	}
 	b.copartition(sources...)
 
-	kind := &aggregateTable[K, VOut]{store: m.Name}
 	nodes := make([]*planNode, len(c.parts))
 	for i, part := range c.parts {
 		name := b.suffixed(m.Processor, fmt.Sprintf("-cogroup-agg-%d", i), cogroupAggregatePrefix)
 		nodes[i] = b.add(name, func(n *planNode, t *Topology) {
-			part.write(t, name, n.parentNames(), m.Name, kind.old, initializer)
+			table.write(part, t, name, n.parentNames())
 			if i == 0 {
-				t.AddStateStore(m.store(), name)
+				t.AddStateStore(table.store(), name)
 			} else {
 				t.ConnectProcessorAndStateStores(name, m.Name)
 			}
 		}, parents[i])
+		nodes[i].grace = table.grace
 	}
 	name := b.suffixed(m.Processor, "-cogroup-merge", cogroupMergePrefix)
 	merge := b.add(name, func(n *planNode, t *Topology) {
-		addNode[K, change[VOut], K, change[VOut]](t, name, n.parentNames(), func(*taskContext) (running, error) {
-			return &joinMergeNode[K, VOut]{}, nil
+		addNode[KOut, change[VOut], KOut, change[VOut]](t, name, n.parentNames(), func(*taskContext) (running, error) {
+			return &joinMergeNode[KOut, VOut]{}, nil
 		})
 	}, nodes...)
 	// As in Java, nothing that is joined with the table is copartitioned with what
 	// the table comes from.
-	return &KTable[K, VOut]{b: b, node: merge, sources: []string{name}, keys: m.Key, values: m.Value, kind: kind}
+	return &KTable[KOut, VOut]{b: b, node: merge, sources: []string{name}, keys: table.keys, values: m.Value, kind: table.kind}
 }
