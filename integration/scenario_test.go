@@ -33,6 +33,11 @@ var scenarios = []struct {
 	{"StaticMember", staticMember},
 	{"SlowProcessor", slowProcessor},
 	{"StandbyTakesOver", standbyTakesOver},
+	{"RestartReadsTail", restartReadsTail},
+	{"OneDirectory", oneDirectory},
+	{"DamagedStore", damagedStore},
+	{"PausedInstance", pausedInstance},
+	{"InOrderOfTime", inOrderOfTime},
 }
 
 func TestEmbedded(t *testing.T) {

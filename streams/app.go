@@ -27,6 +27,7 @@ type App struct {
 
 	mu      sync.Mutex
 	state   State
+	paused  bool
 	threads []threadSlot
 }
 
@@ -137,6 +138,32 @@ func (a *App) ShutdownApplication() {
 	}
 }
 
+// Pause stops processing, punctuations and restoring on this instance, before or
+// while it runs, until Resume. It stays a member of the group and keeps its tasks,
+// which nobody processes meanwhile (KIP-834).
+func (a *App) Pause() { a.setPaused(true) }
+
+// Resume ends what Pause began.
+func (a *App) Resume() { a.setPaused(false) }
+
+// Paused says whether the instance is paused.
+func (a *App) Paused() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.paused
+}
+
+func (a *App) setPaused(paused bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.paused = paused
+	for _, t := range a.threads {
+		if t.thread != nil {
+			t.thread.SetPaused(paused)
+		}
+	}
+}
+
 // keepRunning runs a stream thread, and new ones in its place as long as they
 // fail and the handler says so, with a growing pause in between.
 func (a *App) keepRunning(ctx context.Context, i int) error {
@@ -211,6 +238,9 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 		},
 		OnRecordError: a.compiled.OnRecordError,
 		OnSendError:   a.onSendError,
+		OnRestore:     a.cfg.RestoreListener,
+		Paused:        a.Paused(),
+		MaxTaskIdle:   a.cfg.MaxTaskIdle,
 		OnRunning:     func(running bool) { a.threadRunning(i, running) },
 		Logger:        a.cfg.Logger,
 	})
@@ -218,6 +248,7 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	a.setThread(i, t)
+	t.SetPaused(a.Paused()) // it may have changed meanwhile
 	defer a.setThread(i, nil)
 	return t.Run(ctx)
 }

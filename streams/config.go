@@ -15,6 +15,7 @@ import (
 
 	"github.com/odradek-go/odradek/membership"
 	"github.com/odradek-go/odradek/state"
+	"github.com/odradek-go/odradek/taskmgr"
 )
 
 // Config is an application's configuration. Zero values mean Kafka Streams'
@@ -152,6 +153,12 @@ type Config struct {
 	// The options that Odradek itself depends on come after them and win.
 	ClientOptions []kgo.Opt
 
+	// RestoreListener is told how state stores are restored from their
+	// changelogs (StateRestoreListener): when that begins, after each batch, and
+	// when it ends. It is called from several goroutines and must return
+	// quickly. Nil: nobody.
+	RestoreListener func(RestoreProgress)
+
 	// StateListener is told each change of the application's state, one at a
 	// time. It must return quickly and not call the App. Nil: nobody.
 	StateListener func(from, to State)
@@ -278,3 +285,17 @@ func (c *Config) clientOptions() []kgo.Opt {
 // maxBufferedRecords is large enough that the limit in bytes is the one that
 // counts for all but the smallest records.
 const maxBufferedRecords = 100_000
+
+// RestoreProgress says how far a state store has been restored.
+type RestoreProgress = taskmgr.RestoreProgress
+
+// RestorePhase is what is told of a store's restoration.
+type RestorePhase = taskmgr.RestorePhase
+
+// The phases.
+const (
+	RestoreBegin     = taskmgr.RestoreBegin     // reading the changelog begins
+	RestoreBatch     = taskmgr.RestoreBatch     // some of it was written to the store
+	RestoreEnd       = taskmgr.RestoreEnd       // the store is complete
+	RestoreSuspended = taskmgr.RestoreSuspended // the task was taken away, or failed, before that
+)

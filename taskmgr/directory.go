@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -42,8 +43,9 @@ type Directory struct {
 	lock    *flock.Flock
 	process string
 
-	mu   sync.Mutex
-	used map[string]bool // by task id
+	mu      sync.Mutex
+	used    map[string]bool // by task id
+	dormant map[membership.TaskID]int64
 }
 
 // directoryFormat is the layout's number. It changes with what an older version
@@ -64,7 +66,7 @@ type directoryFile struct {
 // first, or process. Among the errors are ErrDirectoryLocked and
 // ErrForeignDirectory.
 func OpenDirectory(stateDir, application, process string) (_ *Directory, err error) {
-	d := &Directory{path: filepath.Join(stateDir, application), used: make(map[string]bool)}
+	d := &Directory{path: filepath.Join(stateDir, application), used: make(map[string]bool), dormant: make(map[membership.TaskID]int64)}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("state directory %s: %w", d.path, err)
@@ -83,6 +85,13 @@ func OpenDirectory(stateDir, application, process string) (_ *Directory, err err
 	}
 	if d.process, err = d.identify(application, process); err != nil {
 		return nil, errors.Join(err, d.lock.Unlock())
+	}
+	names, err := d.taskNames()
+	if err != nil {
+		return nil, errors.Join(err, d.lock.Unlock())
+	}
+	for _, name := range names {
+		d.sleep(name, readTaskFile(filepath.Join(d.path, name)).Position)
 	}
 	return d, nil
 }
@@ -133,7 +142,13 @@ func (d *Directory) Remove() error {
 }
 
 // use takes a task's directory; false says that another thread still has it.
-func (d *Directory) use(task membership.TaskID) bool { return d.take(task.String()) }
+func (d *Directory) use(task membership.TaskID) bool {
+	if !d.take(task.String()) {
+		return false
+	}
+	d.forget(task.String())
+	return true
+}
 
 func (d *Directory) take(name string) bool {
 	d.mu.Lock()
@@ -160,6 +175,12 @@ func (d *Directory) give(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.used, name)
+}
+
+func (d *Directory) forget(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.dormant, func(task membership.TaskID, _ int64) bool { return task.String() == name })
 }
 
 func (d *Directory) task(task membership.TaskID) string { return filepath.Join(d.path, task.String()) }
@@ -193,6 +214,7 @@ func (d *Directory) Clean(unused time.Duration) (removed []string, err error) {
 		if err == nil && time.Since(info.ModTime()) >= unused {
 			if err = os.RemoveAll(path); err == nil {
 				removed = append(removed, name)
+				d.forget(name)
 			}
 		}
 		d.give(name)
@@ -201,26 +223,28 @@ func (d *Directory) Clean(unused time.Duration) (removed []string, err error) {
 	return removed, errors.Join(errs...)
 }
 
-// Dormant are the positions of the tasks that are on disk and not in use: the sums
-// over their changelogs of the next offset. The group coordinator may give a task
-// back to where it was.
-func (d *Directory) Dormant() (map[membership.TaskID]int64, error) {
-	names, err := d.taskNames()
-	positions := make(map[membership.TaskID]int64)
-	for _, name := range names {
-		if !d.take(name) {
-			continue
-		}
-		if file := readTaskFile(filepath.Join(d.path, name)); file.Position > 0 {
-			task, err := membership.ParseTaskID(name)
-			if err != nil {
-				return nil, err
-			}
-			positions[task] = file.Position
-		}
-		d.give(name)
+// sleep notes where a task on disk is that nothing uses; 0: that isn't known.
+func (d *Directory) sleep(name string, position int64) {
+	task, err := membership.ParseTaskID(name)
+	if err != nil || position == 0 {
+		return
 	}
-	return positions, err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dormant[task] = position
+}
+
+// addDormant adds the positions of the tasks that are on disk and not in use: the
+// sums over their changelogs of the next offset. The group coordinator may give a
+// task back to where it was.
+func (d *Directory) addDormant(to map[membership.TaskID]int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for task, position := range d.dormant {
+		if _, ok := to[task]; !ok && !d.used[task.String()] {
+			to[task] = position
+		}
+	}
 }
 
 // taskFile is what is remembered of a task beside its stores.

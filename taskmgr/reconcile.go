@@ -128,7 +128,7 @@ func (t *Thread) take(ids []membership.TaskID, then taskState) error {
 			return &TaskError{Task: id, Err: errors.New("the group's topology has a subtopology that this application has not: does another application use the same id?")}
 		}
 		task := newTask(id, spec, t.out, t.storage, then)
-		task.onError = t.cfg.OnRecordError
+		task.onError, task.maxIdle = t.cfg.OnRecordError, t.cfg.MaxTaskIdle
 		task.ctx.Logger = t.cfg.Logger
 		t.tasks[id] = task
 	}
@@ -177,8 +177,7 @@ func (t *Thread) startRestored(ctx context.Context) error {
 			return err
 		}
 	}
-	t.consume(of)
-	return nil
+	return t.consume(ctx, of)
 }
 
 // commit commits what tasks have processed: first their stores and all that they
@@ -271,8 +270,10 @@ func (t *Thread) suspend(tasks []*task) {
 			delete(t.inputs[in.topic], in.partition)
 		}
 	}
-	t.queued = slices.DeleteFunc(t.queued, func(q *task) bool { return slices.Contains(tasks, q) })
+	ended := func(q *task) bool { return slices.Contains(tasks, q) }
+	t.queued, t.idle = slices.DeleteFunc(t.queued, ended), slices.DeleteFunc(t.idle, ended)
 	t.client.RemoveConsumePartitions(remove)
+	t.client.ResumeFetchPartitions(remove) // or those that are held would be so when they come again
 }
 
 // closeTasks ends tasks, whatever their state, without a commit. What running tasks

@@ -22,6 +22,8 @@ type restoration struct {
 	end     int64 // the changelog's end, as known last
 	records int64
 	began   time.Time
+	moved   time.Time // when something of it came last
+	topicID [16]byte
 }
 
 func (r *restoration) key() changelogKey {
@@ -84,7 +86,7 @@ func (u *updater) begin(ctx context.Context) {
 		if err == nil {
 			err = of.task.trust(ids)
 		}
-		if err := errors.Join(err, u.beginTask(of, starts, ends, limits, consume)); err != nil {
+		if err := errors.Join(err, u.beginTask(of, ids, starts, ends, limits, consume)); err != nil {
 			u.fail(of, err)
 		}
 	}
@@ -96,7 +98,7 @@ func (u *updater) begin(ctx context.Context) {
 	}
 }
 
-func (u *updater) beginTask(of *updating, starts, ends kadm.ListedOffsets, limits map[changelogKey]int64, consume map[string]map[int32]kgo.Offset) error {
+func (u *updater) beginTask(of *updating, ids topics, starts, ends kadm.ListedOffsets, limits map[changelogKey]int64, consume map[string]map[int32]kgo.Offset) error {
 	for _, s := range of.task.stores {
 		if s.log == nil || s.source && !of.run {
 			continue
@@ -128,7 +130,9 @@ func (u *updater) beginTask(of *updating, starts, ends kadm.ListedOffsets, limit
 			consume[topic][partition] = kgo.NewOffset().At(s.position)
 		}
 		r.target, r.end = target, max(r.end, end.Offset)
-		r.records, r.began = 0, time.Now()
+		r.records, r.began, r.topicID = 0, time.Now(), ids[topic].id
+		r.moved = r.began
+		u.tell(r, RestoreBegin)
 	}
 	return nil
 }

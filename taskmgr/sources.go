@@ -95,7 +95,7 @@ func (t *Thread) findInputs(ctx context.Context, tasks []*task) (map[*task][]*in
 				if task.id.Partition >= ts[topic].partitions || task.input(topic) != nil {
 					continue
 				}
-				in := &input{task: task, topic: topic, partition: task.id.Partition}
+				in := &input{task: task, topic: topic, partition: task.id.Partition, topicID: ts[topic].id, end: -1}
 				of[task] = append(of[task], in)
 				inputs = append(inputs, in)
 			}
@@ -103,7 +103,10 @@ func (t *Thread) findInputs(ctx context.Context, tasks []*task) (map[*task][]*in
 		if len(inputs) == 0 {
 			return nil
 		}
-		return fetchOffsets(ctx, t.client, who, ts, inputs)
+		if err := fetchOffsets(ctx, t.client, who, ts, inputs); err != nil {
+			return err
+		}
+		return t.listInputs(ctx, of)
 	})
 	return of, err
 }
@@ -158,9 +161,9 @@ func (t *Thread) matchingTopics(ctx context.Context, tasks []*task) (names []str
 
 // consume begins to fetch for inputs: from their committed offsets, or where they are
 // to begin without.
-func (t *Thread) consume(of map[*task][]*input) {
+func (t *Thread) consume(ctx context.Context, of map[*task][]*input) (err error) {
 	offsets := make(map[string]map[int32]kgo.Offset)
-	for task, inputs := range of {
+	for _, inputs := range of {
 		for _, in := range inputs {
 			if offsets[in.topic] == nil {
 				offsets[in.topic] = make(map[int32]kgo.Offset)
@@ -173,14 +176,13 @@ func (t *Thread) consume(of map[*task][]*input) {
 				offsets[in.topic][in.partition] = kgo.NewOffset().At(in.next).WithEpoch(in.leaderEpoch)
 				continue
 			}
-			reset := task.spec.reset(in.topic)
-			if reset == nil {
-				reset = t.cfg.Reset
+			if offsets[in.topic][in.partition], err = t.begin(ctx, in); err != nil {
+				return err
 			}
-			offsets[in.topic][in.partition] = reset(time.Now())
 		}
 	}
 	t.client.AddConsumePartitions(offsets)
+	return nil
 }
 
 // scanInterval is how often the topics are looked through for new ones that match
@@ -220,6 +222,5 @@ func (t *Thread) takeNewTopics(ctx context.Context) error {
 			return err
 		}
 	}
-	t.consume(of)
-	return nil
+	return t.consume(ctx, of)
 }

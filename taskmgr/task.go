@@ -45,6 +45,7 @@ type task struct {
 	graph   Graph
 	inputs  []*input
 	touched bool // there is something to commit besides offsets
+	maxIdle time.Duration
 
 	// onError is Config.OnRecordError.
 	onError func(membership.TaskID, *kgo.Record, error, Collector) error
@@ -172,6 +173,14 @@ type input struct {
 	head  int64         // the time of queue[0], once it is known
 	timed bool          // head is known
 
+	// What there is beyond the queue, of tasks with several inputs: see waits.
+	topicID   [16]byte
+	fetched   int64     // the offset of what is fetched next
+	end       int64     // the partition's, as known last, −1 where it isn't
+	heard     time.Time // when something came, or was asked for, last
+	idleUntil int64     // by the system time; 0: not idle
+	held      bool      // fetching is paused
+
 	time        int64            // the highest record time yet, −1 before the first
 	processors  map[string]int64 // the task's processor metadata, as committed with this one
 	next        int64            // the offset to commit: that of the next record
@@ -230,7 +239,7 @@ func (t *task) process(mayGoOn func() bool) error {
 }
 
 // next is the input whose first record has the lowest time, nil where all queues
-// are empty.
+// are empty or the task has to wait for one that is.
 func (t *task) next() (first *input, err error) {
 	if len(t.inputs) == 1 { // there is nothing to compare
 		if in := t.inputs[0]; len(in.queue) > 0 {
@@ -238,8 +247,10 @@ func (t *task) next() (first *input, err error) {
 		}
 		return nil, nil
 	}
+	complete := true
 	for _, in := range t.inputs {
 		if len(in.queue) == 0 {
+			complete = false
 			continue
 		}
 		if err := in.look(); err != nil {
@@ -248,6 +259,9 @@ func (t *task) next() (first *input, err error) {
 		if first == nil || in.head < first.head {
 			first = in
 		}
+	}
+	if first != nil && !complete && t.waits() {
+		return nil, nil
 	}
 	return first, nil
 }
@@ -322,6 +336,10 @@ func (in *input) look() (err error) {
 		return nil
 	}
 	rec := in.queue[0]
+	if rec.Attrs.IsControl() {
+		in.head, in.timed = dropped, true
+		return nil
+	}
 	if in.head, err = in.source.Timestamp(rec, in.time); err != nil {
 		if err := in.task.handle(rec, err); err != nil {
 			return in.fail(rec, err)

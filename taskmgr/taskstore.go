@@ -176,5 +176,6 @@ func (t *task) leave() error {
 			file.Position += s.position
 		}
 	}
+	t.storage.dir.sleep(t.id.String(), file.Position)
 	return file.write(dir)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -71,6 +72,17 @@ type Config struct {
 	// block. A nil function fails the thread.
 	OnSendError func(rec *kgo.Record, err error) bool
 
+	// OnRestore is told how stores are restored, from one of the thread's
+	// goroutines. It must return quickly. May be nil.
+	OnRestore func(RestoreProgress)
+
+	// Paused has the thread begin paused; see Thread.SetPaused.
+	Paused bool
+
+	// MaxTaskIdle is how long a task waits for records of a partition that has
+	// none (max.task.idle.ms); negative: not at all.
+	MaxTaskIdle time.Duration
+
 	// OnRunning is called from the thread's goroutine when the thread begins to
 	// process all that it is assigned, and when it no longer does.
 	OnRunning func(running bool)
@@ -109,10 +121,12 @@ type Thread struct {
 	out     *producer
 	mail    *mailbox
 	storage storage
+	paused  atomic.Bool
 
 	tasks    map[membership.TaskID]*task
 	inputs   map[string]map[int32]*input // of the running tasks
 	queued   []*task                     // those that have records to process
+	idle     []*task                     // those that have, and wait for others
 	ready    bool                        // the group is ready to process
 	becoming bool                        // it is, from the next assignment on
 	assigned bool                        // an assignment was taken
@@ -154,6 +168,8 @@ func NewThread(cfg Config) (*Thread, error) {
 		t.client.Close()
 		return nil, err
 	}
+	t.updater.onRestore = cfg.OnRestore
+	t.SetPaused(cfg.Paused)
 	if t.loop, err = membership.NewLoop(t.client, t.cfg.Member, membership.Callbacks{
 		OnAssignment: t.mail.assignment,
 		OnTasksLost:  t.mail.lost,
@@ -184,6 +200,7 @@ func (t *Thread) Run(ctx context.Context) error {
 		context.AfterFunc(life, func() { deadline.Stop() })
 	})()
 
+	t.tellPositions(make(map[membership.TaskID]int64), nil) // of what is on disk
 	t.out = newProducer(life, t.client, t.cfg.OnSendError)
 	var group errgroup.Group
 	group.Go(func() error { t.updater.run(life); return nil })
@@ -281,6 +298,9 @@ var noWait context.Context
 // before more is fetched.
 func (t *Thread) poll(ctx context.Context) kgo.Fetches {
 	held := !t.mayProcess()
+	if !held {
+		t.wakeIdle(ctx)
+	}
 	if !held && len(t.queued) > 0 {
 		return nil
 	}
@@ -293,12 +313,15 @@ func (t *Thread) poll(ctx context.Context) kgo.Fetches {
 	if t.waiting {
 		wait = min(wait, directoryWait)
 	}
+	if len(t.idle) > 0 {
+		wait = min(wait, idleWait)
+	}
 	for _, task := range t.tasks {
 		if due, any := task.ctx.nextPunctuation(); any && task.state == running {
 			wait = min(wait, time.Until(due))
 		}
 	}
-	if held && t.ready {
+	if held && t.ready && !t.paused.Load() {
 		wait = min(wait, confirmWait)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
@@ -316,7 +339,16 @@ func (t *Thread) poll(ctx context.Context) kgo.Fetches {
 // mayProcess says whether records may be processed: the group is ready, and has
 // lately confirmed that the thread is its member. A process that was stopped for
 // a while may have lost its tasks to others without knowing.
-func (t *Thread) mayProcess() bool { return t.ready && t.loop.Confirmed() }
+func (t *Thread) mayProcess() bool { return t.ready && t.loop.Confirmed() && !t.paused.Load() }
+
+// SetPaused stops processing, punctuations and restoring, or lets them go on. The
+// thread stays the group's member, with its tasks (KIP-834).
+func (t *Thread) SetPaused(paused bool) {
+	if t.paused.Swap(paused) != paused {
+		t.updater.setPaused(paused)
+		t.mail.post(func(*news) {})
+	}
+}
 
 // process runs what was fetched through the tasks. A panic of the code that it
 // calls is an error like any other.
@@ -340,11 +372,8 @@ func (t *Thread) process(ctx context.Context, fetches kgo.Fetches) (err error) {
 		if in == nil || len(p.Records) == 0 {
 			return
 		}
-		if len(in.queue) == 0 {
-			in.queue = p.Records
-		} else {
-			in.queue = append(in.queue, p.Records...)
-		}
+		t.idle = slices.DeleteFunc(t.idle, func(idle *task) bool { return idle == in.task })
+		in.take(&p)
 		if !slices.Contains(t.queued, in.task) {
 			t.queued = append(t.queued, in.task)
 		}
@@ -361,7 +390,14 @@ func (t *Thread) process(ctx context.Context, fetches kgo.Fetches) (err error) {
 			return err
 		}
 		t.queued = t.queued[1:]
-		if task.queued() {
+		if len(task.inputs) > 1 {
+			t.hold(task)
+		}
+		switch {
+		case !task.queued():
+		case task.waits():
+			t.idle = append(t.idle, task)
+		default:
 			t.queued = append(t.queued, task) // the others have their turn first
 			return nil
 		}
@@ -381,6 +417,9 @@ func (t *Thread) runningTasks() []*task {
 
 // tellPositions is called by the updater.
 func (t *Thread) tellPositions(offsets, ends map[membership.TaskID]int64) {
+	if t.storage.dir != nil {
+		t.storage.dir.addDormant(offsets)
+	}
 	t.loop.SetTaskOffsets(offsets, ends)
 }
 

@@ -36,14 +36,19 @@ type updater struct {
 	// task's changelogs of the next offset, and of the end offset − 1.
 	report func(offsets, ends map[membership.TaskID]int64)
 
+	// onRestore, if not nil, is called from the updater's goroutine.
+	onRestore func(RestoreProgress)
+
 	mu       sync.Mutex
 	orders   []order
+	pause    bool               // nothing is to be read
 	wake     context.CancelFunc // ends the poll under way
 	stopped  chan struct{}      // closed when run has ended
 	reported time.Time
 
 	tasks      map[membership.TaskID]*updating
 	changelogs map[changelogKey]*restoration
+	paused     bool        // nothing is read
 	pending    []*updating // their changelogs are still to be looked up
 	shuffled   bool        // who has to wait may have changed
 	moved      bool        // positions have changed since they were reported
@@ -131,14 +136,53 @@ func (u *updater) run(ctx context.Context) {
 		u.begin(poll)
 		u.yieldToRestores()
 		u.tellPositions()
-		stop := context.CancelFunc(func() {})
+		wait := u.probe(poll)
 		if u.moved { // too early to tell
-			poll, stop = context.WithTimeout(poll, reportEvery)
+			wait = reportEvery
+		}
+		stop := context.CancelFunc(func() {})
+		if wait > 0 {
+			poll, stop = context.WithTimeout(poll, wait)
 		}
 		u.apply(u.client.PollFetches(poll))
 		stop()
 		cancel()
 	}
+}
+
+// setPaused says whether nothing is to be read, however long.
+func (u *updater) setPaused(paused bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pause = paused
+	u.wake()
+}
+
+// probe looks whether restorations that nothing comes of wait for offsets that have
+// no records. It returns when to do so again, or 0.
+func (u *updater) probe(ctx context.Context) (again time.Duration) {
+	if u.paused {
+		return 0
+	}
+	for _, r := range u.changelogs {
+		if !r.of.run || r.complete() {
+			continue
+		}
+		again = probeAfter
+		if time.Since(r.moved) < probeAfter {
+			continue
+		}
+		next, err := probe(ctx, u.client, r.topicID, r.store.log.Topic, r.store.log.Partition, r.store.position, r.target)
+		if err != nil {
+			u.log.Debug("a look at a changelog that nothing comes of met an error", "topic", r.store.log.Topic, "partition", r.store.log.Partition, "err", err)
+		}
+		r.moved = time.Now()
+		if next > r.store.position {
+			r.store.position = next
+			u.finish(r.of)
+		}
+	}
+	return again
 }
 
 // take takes the orders over, and returns the context of the next poll, which
@@ -149,6 +193,9 @@ func (u *updater) take(ctx context.Context) ([]order, context.Context, context.C
 	defer u.mu.Unlock()
 	orders := u.orders
 	u.orders, u.wake = nil, cancel
+	if u.pause != u.paused {
+		u.paused, u.shuffled = u.pause, true
+	}
 	return orders, poll, cancel
 }
 
@@ -177,7 +224,8 @@ func (u *updater) lookUp(of *updating) {
 	}
 }
 
-// yieldToRestores has standbys wait while there are tasks that are to run.
+// yieldToRestores has standbys wait while there are tasks that are to run, and all
+// while the application is paused.
 func (u *updater) yieldToRestores() {
 	if !u.shuffled {
 		return
@@ -191,12 +239,15 @@ func (u *updater) yieldToRestores() {
 			standbys[key.topic] = append(standbys[key.topic], key.partition)
 		}
 	}
-	u.client.ResumeFetchPartitions(restores)
-	if len(restores) > 0 {
-		u.client.PauseFetchPartitions(standbys)
-	} else {
-		u.client.ResumeFetchPartitions(standbys)
+	set := func(partitions map[string][]int32, paused bool) {
+		if paused {
+			u.client.PauseFetchPartitions(partitions)
+		} else {
+			u.client.ResumeFetchPartitions(partitions)
+		}
 	}
+	set(restores, u.paused)
+	set(standbys, u.paused || len(restores) > 0)
 }
 
 // apply writes what was fetched to the stores.
@@ -222,7 +273,7 @@ func (u *updater) apply(fetches kgo.Fetches) {
 			return
 		}
 		r.end = max(r.end, p.HighWatermark)
-		u.moved = true
+		u.moved, r.moved = true, time.Now()
 		err := r.restore(p.Records)
 		if err == nil {
 			err = r.store.checkpoint()
@@ -231,6 +282,7 @@ func (u *updater) apply(fetches kgo.Fetches) {
 			u.fail(r.of, fmt.Errorf("restore from the changelog %s-%d: %w", p.Topic, p.Partition, err))
 			return
 		}
+		u.tell(r, RestoreBatch)
 		u.finish(r.of)
 	})
 }
@@ -242,6 +294,7 @@ func (u *updater) finish(of *updating) {
 	}
 	for _, r := range of.changelogs {
 		u.log.Info("restored a state store", "task", of.task.id, "store", r.store.Name(), "records", r.records, "took", time.Since(r.began))
+		u.tell(r, RestoreEnd)
 	}
 	u.drop(of)
 	u.done(of.task, nil)
@@ -258,7 +311,11 @@ func (u *updater) drop(of *updating) {
 	delete(u.tasks, of.task.id)
 	u.pending = slices.DeleteFunc(u.pending, func(p *updating) bool { return p == of })
 	for len(of.changelogs) > 0 {
-		u.stop(of.changelogs[0])
+		r := of.changelogs[0]
+		if !r.complete() {
+			u.tell(r, RestoreSuspended)
+		}
+		u.stop(r)
 	}
 }
 
