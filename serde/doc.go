@@ -8,7 +8,8 @@
 // standard one of a Go type. [List], [TimeWindowed] and [SessionWindowed] build
 // on the serde of what they hold, and [Pointer] lets a type be null. [JSON]
 // needs nothing but a Go type; Protocol Buffers are in the package protoserde,
-// so that who doesn't use them doesn't link them.
+// Avro is in avroserde and schema registries in srserde, so that who doesn't use
+// them doesn't link them.
 //
 // The package imports nothing of the project and nothing but the standard
 // library. Begin with [Serde].
