@@ -67,7 +67,7 @@ type vectorRecord struct {
 	Value     *string `json:"value_b64"`
 	Headers   []struct {
 		Key   string
-		Value string `json:"value_b64"`
+		Value *string `json:"value_b64"`
 	}
 }
 
@@ -331,16 +331,19 @@ func (r *vectorRecord) record(t *testing.T) *kgo.Record {
 	if r.Partition != nil {
 		rec.Partition = *r.Partition
 	}
-	if r.Key != nil {
-		rec.Key = decode(t, *r.Key)
-	}
-	if r.Value != nil {
-		rec.Value = decode(t, *r.Value)
-	}
+	rec.Key, rec.Value = decodeNullable(t, r.Key), decodeNullable(t, r.Value)
 	for _, h := range r.Headers {
-		rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: h.Key, Value: decode(t, h.Value)})
+		rec.Headers = append(rec.Headers, kgo.RecordHeader{Key: h.Key, Value: decodeNullable(t, h.Value)})
 	}
 	return rec
+}
+
+func decodeNullable(t *testing.T, b64 *string) []byte {
+	t.Helper()
+	if b64 == nil {
+		return nil
+	}
+	return decode(t, *b64)
 }
 
 func decode(t *testing.T, b64 string) []byte {
