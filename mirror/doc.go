@@ -20,6 +20,6 @@
 // none; [Client.Examine] collects what it wants to know, and [Plan.Apply]
 // prepares the mirror, so that the application starts where the plan says.
 //
-// The package may import kgo, kadm, kmsg and kerr, and no other package of this
-// module. Begin with [NewClient] and [Safe].
+// The package may import kgo, kadm, kmsg, kerr and internal/restart, and no other
+// package of this module. Begin with [NewClient] and [Safe].
 package mirror

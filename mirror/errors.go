@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/odradek-go/odradek/internal/restart"
 )
 
 // Errors that a caller branches on, found with errors.Is.
@@ -24,7 +26,7 @@ var (
 
 	// ErrGroupActive: the application's group has members, so that its offsets
 	// and topics must not be touched.
-	ErrGroupActive = errors.New("the group has members")
+	ErrGroupActive = restart.ErrGroupActive
 )
 
 // PartitionError is a partition's error in an answer. Several come joined
