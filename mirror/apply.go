@@ -25,7 +25,7 @@ func (p *Plan) Apply(ctx context.Context, kafka *kgo.Client, group string) error
 				change.Commits.Add(kadm.Offset{Topic: topic, Partition: partition, At: start.Offset, LeaderEpoch: -1, Metadata: start.Metadata})
 			}
 		}
-		err = change.Apply(ctx, kadm.NewClient(kafka), group)
+		err = change.Apply(ctx, kafka, group)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare the start of group %q: %w", group, err)

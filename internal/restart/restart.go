@@ -11,6 +11,8 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // ErrGroupActive: the group has members, so that its offsets and topics must not be
@@ -29,7 +31,8 @@ type Change struct {
 
 // Apply changes it. The group must not have members ([ErrGroupActive]), and needn't
 // exist. After an error it can be called again.
-func (c Change) Apply(ctx context.Context, adm *kadm.Client, group string) error {
+func (c Change) Apply(ctx context.Context, kafka *kgo.Client, group string) error {
+	adm := kadm.NewClient(kafka)
 	known, err := Inactive(ctx, adm, group)
 	if err != nil {
 		return err
@@ -40,7 +43,7 @@ func (c Change) Apply(ctx context.Context, adm *kadm.Client, group string) error
 				return err
 			}
 		}
-		if err := deleteTopics(ctx, adm, c.Deletes); err != nil {
+		if err := deleteTopics(ctx, kafka, c.Deletes); err != nil {
 			return err
 		}
 	}
@@ -101,8 +104,8 @@ const deleteTimeout = 30 * time.Second
 
 // deleteTopics deletes topics, and waits until they are gone: the application
 // would find them on their way out.
-func deleteTopics(ctx context.Context, adm *kadm.Client, topics []string) error {
-	responses, err := adm.DeleteTopics(ctx, topics...)
+func deleteTopics(ctx context.Context, kafka *kgo.Client, topics []string) error {
+	responses, err := kadm.NewClient(kafka).DeleteTopics(ctx, topics...)
 	if err != nil {
 		return fmt.Errorf("delete the topics %v: %w", topics, err)
 	}
@@ -111,20 +114,30 @@ func deleteTopics(ctx context.Context, adm *kadm.Client, topics []string) error 
 			return fmt.Errorf("delete the topic %s: %w", r.Topic, r.Err)
 		}
 	}
-	return backoff.Retry(func() error {
-		details, err := adm.ListTopics(ctx, topics...)
-		if err != nil {
-			return fmt.Errorf("look whether the topics %v are deleted: %w", topics, err)
-		}
-		for _, d := range details {
-			if !errors.Is(d.Err, kerr.UnknownTopicOrPartition) {
-				return fmt.Errorf("the topic %s is still there after it was deleted", d.Topic)
-			}
-		}
-		return nil
-	}, backoff.WithContext(backoff.NewExponentialBackOff(
+	return backoff.Retry(func() error { return gone(ctx, kafka, topics) }, backoff.WithContext(backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
 		backoff.WithMaxInterval(time.Second),
 		backoff.WithMaxElapsedTime(deleteTimeout),
 	), ctx))
+}
+
+// gone checks that topics don't exist. It asks the brokers: kadm would believe what
+// it has heard of the topics before.
+func gone(ctx context.Context, kafka *kgo.Client, topics []string) error {
+	req := kmsg.NewPtrMetadataRequest()
+	for _, topic := range topics {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(topic)
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := req.RequestWith(ctx, kafka)
+	if err != nil {
+		return fmt.Errorf("look whether the topics %v are deleted: %w", topics, err)
+	}
+	for _, t := range resp.Topics {
+		if t.ErrorCode != kerr.UnknownTopicOrPartition.Code && t.Topic != nil {
+			return fmt.Errorf("the topic %s is still there after it was deleted", *t.Topic)
+		}
+	}
+	return nil
 }
