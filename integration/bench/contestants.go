@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,43 +19,74 @@ import (
 	"github.com/odradek-go/odradek/streams"
 )
 
-// contestants in the order in which they take turns.
-var contestants = []string{"odradek", "java", "kgo"}
+// contestants of a mode, in the order in which they take turns.
+func contestants(mode string) []string {
+	if mode == "disk" || mode == "restore" { // what a plain loop doesn't do
+		return []string{"odradek", "java"}
+	}
+	return []string{"odradek", "java", "kgo"}
+}
 
 // children are the contestants that are this program, as a process of its own.
 var children = map[string]func(context.Context, options) error{"odradek": odradek, "kgo": plainLoop}
 
-// start starts a contestant and returns its process id and how to end it.
-func start(ctx context.Context, kafka *kafkatest.Kafka, o options, name string) (pid int, kill func(), err error) {
+// contestant is one that runs.
+type contestant struct {
+	pid   int
+	kill  func()
+	lines func() []string // that it has printed
+}
+
+// start starts a contestant.
+func start(ctx context.Context, kafka *kafkatest.Kafka, o options, name string) (*contestant, error) {
+	state, err := os.MkdirTemp("", "odradek-bench-")
+	if err != nil {
+		return nil, err
+	}
 	if name == "java" {
-		state, err := os.MkdirTemp("", "odradek-bench-")
-		if err != nil {
-			return 0, nil, err
-		}
 		p, err := kafka.Java(ctx, kafkatest.JavaProgram{
 			Sources: "integration/bench/testdata/java", Main: "Bench", JVMOptions: []string{"-Xmx1g"},
 			Args: []string{o.brokers, o.app, o.mode, o.in, o.out, state},
 		})
 		if err != nil {
-			return 0, nil, errors.Join(err, os.RemoveAll(state))
+			return nil, errors.Join(err, os.RemoveAll(state))
 		}
-		return p.Pid(), func() { p.Kill(); os.RemoveAll(state) }, nil
+		return &contestant{p.Pid(), func() { p.Kill(); os.RemoveAll(state) }, p.Lines}, nil
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, "-child", name, "-mode", o.mode, "-brokers", o.brokers, "-app", o.app, "-in", o.in, "-out", o.out)
-	cmd.Stderr = &stderr
+	var stdout, stderr output
+	cmd := exec.CommandContext(ctx, self, "-child", name, "-mode", o.mode, "-brokers", o.brokers, "-app", o.app, "-in", o.in, "-out", o.out, "-state", state)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
-		return 0, nil, err
+		return nil, errors.Join(err, os.RemoveAll(state))
 	}
-	return cmd.Process.Pid, func() {
+	return &contestant{cmd.Process.Pid, func() {
 		cmd.Process.Kill()
 		cmd.Wait()
-		os.Stderr.Write(stderr.Bytes())
-	}, nil
+		os.Stderr.WriteString(strings.Join(stderr.lines(), "\n"))
+		os.RemoveAll(state)
+	}, stdout.lines}, nil
+}
+
+// output is what a process has printed.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) lines() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Split(strings.TrimSpace(o.text.String()), "\n")
 }
 
 // odradek is this library.
@@ -66,16 +98,33 @@ func odradek(ctx context.Context, o options) error {
 		streams.AddSource(topology, "source", streams.Consumed[string, []byte]{}, o.in)
 		streams.AddProcessor(topology, "upper", func() streams.Processor[string, []byte, string, []byte] { return &upper{} }, "source")
 		streams.AddSink(topology, "sink", o.out, streams.Produced[string, []byte]{}, "upper")
-	case "count":
+	case "count", "disk":
+		counts := streams.MaterializedWith("counts", serde.String, serde.Int64)
+		if o.mode == "count" {
+			counts.StoreType = streams.InMemory
+		}
+		b := streams.NewBuilder()
+		streams.Stream[string, []byte](b, o.in).GroupByKey().Count(counts).ToStream().To(o.out)
+		topology = b.Build()
+	case "restore":
 		b := streams.NewBuilder()
 		streams.Stream[string, []byte](b, o.in).GroupByKey().
-			Count(streams.MaterializedWith("counts", serde.String, serde.Int64)).ToStream().To(o.out)
+			Reduce(func(_, now []byte) []byte { return now }, streams.MaterializedWith("store", serde.String, serde.Bytes)).ToStream().To(o.out)
 		topology = b.Build()
 	default:
 		return fmt.Errorf("unknown mode %q", o.mode)
 	}
 	app, err := streams.NewApp(topology, streams.Config{
 		ApplicationID: o.app, Brokers: []string{o.brokers}, Logger: slog.New(slog.DiscardHandler),
+		StateDir: o.state, StateStoreCacheMaxBytes: -1,
+		RestoreListener: func(p streams.RestoreProgress) {
+			switch p.Phase {
+			case streams.RestoreBegin:
+				fmt.Println("begin", time.Now().UnixMilli())
+			case streams.RestoreEnd:
+				fmt.Println("end", time.Now().UnixMilli())
+			}
+		},
 	})
 	if err != nil {
 		return err

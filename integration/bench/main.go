@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
@@ -18,14 +19,14 @@ import (
 // options are the command line's, and a contestant's that runs as a process of
 // its own.
 type options struct {
-	records, runs, partitions, keys, size int
+	records, runs, partitions, keys, size, restore int
 
-	child, mode, brokers, app, in, out string
+	child, mode, brokers, app, in, out, state string
 }
 
 func main() {
 	var o options
-	modes := flag.String("modes", "map,count", "what is measured: map (every value in upper case), count (per key, in memory, no cache)")
+	modes := flag.String("modes", "map,count,disk,restore", "what is measured: map (every value in upper case), count (per key, in memory, no cache), disk (likewise, on disk), restore (a store on disk from its changelog)")
 	flag.IntVar(&o.records, "records", 2_000_000, "records to drain in each run")
 	flag.IntVar(&o.runs, "runs", 3, "runs of each contestant")
 	flag.IntVar(&o.partitions, "partitions", 4, "partitions of the topics")
@@ -37,6 +38,8 @@ func main() {
 	flag.StringVar(&o.app, "app", "", "(for its own use)")
 	flag.StringVar(&o.in, "in", "", "(for its own use)")
 	flag.StringVar(&o.out, "out", "", "(for its own use)")
+	flag.StringVar(&o.state, "state", "", "(for its own use)")
+	flag.IntVar(&o.restore, "restore", 5_000_000, "records in the changelog to restore from, each of another key")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -70,15 +73,19 @@ func compare(ctx context.Context, o options, modes []string) error {
 	}
 	defer client.Close()
 	fmt.Printf("loading %d records of %d bytes with %d keys into %d partitions\n", o.records, o.size, o.keys, o.partitions)
-	if err := load(ctx, client, o); err != nil {
+	if err := load(ctx, client, o, o.in, o.records); err != nil {
 		return err
 	}
 	for _, mode := range modes {
 		o.mode = mode
 		results := make(map[string][]result)
 		for run := range o.runs {
-			for _, name := range contestants {
+			for _, name := range contestants(mode) {
 				o.app = fmt.Sprintf("bench-%s-%s-%d", mode, name, run)
+				measure := measure
+				if mode == "restore" {
+					measure = measureRestore
+				}
 				r, err := measure(ctx, kafka, client, o, name)
 				if err != nil {
 					return fmt.Errorf("%s of %s: %w", mode, name, err)
@@ -92,9 +99,9 @@ func compare(ctx context.Context, o options, modes []string) error {
 	return nil
 }
 
-// load fills the input topic.
-func load(ctx context.Context, client *kgo.Client, o options) error {
-	if _, err := kadm.NewClient(client).CreateTopic(ctx, int32(o.partitions), 1, nil, o.in); err != nil {
+// load makes a topic and fills it.
+func load(ctx context.Context, client *kgo.Client, o options, topic string, records int) error {
+	if _, err := kadm.NewClient(client).CreateTopic(ctx, int32(o.partitions), 1, nil, topic); err != nil {
 		return err
 	}
 	value := make([]byte, o.size)
@@ -102,14 +109,59 @@ func load(ctx context.Context, client *kgo.Client, o options) error {
 		value[i] = 'a' + byte(i%26)
 	}
 	failed := kgo.AbortingFirstErrPromise(client)
-	for i := range o.records {
+	for i := range records {
 		key := fmt.Appendf(nil, "key-%d", uint32(i)*2654435761%uint32(o.keys))
-		client.Produce(ctx, &kgo.Record{Topic: o.in, Key: key, Value: value}, failed.Promise())
+		client.Produce(ctx, &kgo.Record{Topic: topic, Key: key, Value: value}, failed.Promise())
 	}
 	if err := client.Flush(ctx); err != nil {
 		return err
 	}
 	return failed.Err()
+}
+
+// measureRestore has one contestant restore its store from a changelog, whose keys
+// are all different.
+func measureRestore(ctx context.Context, kafka *kafkatest.Kafka, client *kgo.Client, o options, name string) (r result, err error) {
+	o.out, o.in, o.keys = o.app+"-out", o.app+"-in", math.MaxUint32
+	adm := kadm.NewClient(client)
+	if _, err := adm.CreateTopics(ctx, int32(o.partitions), 1, nil, o.in, o.out); err != nil {
+		return r, err
+	}
+	changelog := o.app + "-store-changelog"
+	if err := load(ctx, client, o, changelog, o.restore); err != nil {
+		return r, err
+	}
+	defer adm.DeleteTopics(ctx, changelog)
+	c, err := start(ctx, kafka, o, name)
+	if err != nil {
+		return r, err
+	}
+	defer c.kill()
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return r, ctx.Err()
+		}
+		var first, last, ends int64
+		for _, line := range c.lines() {
+			var at int64
+			if n, _ := fmt.Sscanf(line, "begin %d", &at); n == 1 && (first == 0 || at < first) {
+				first = at
+			}
+			if n, _ := fmt.Sscanf(line, "end %d", &at); n == 1 {
+				last = max(last, at)
+				ends++
+			}
+		}
+		if ends == int64(o.partitions) {
+			tick.Stop()
+			r, err := usage(c.pid)
+			r.rate = float64(o.restore) / (float64(last-first) / 1000)
+			r.cpu /= float64(o.restore) / 1e6
+			return r, err
+		}
+	}
 }
 
 // measure has one contestant drain the input topic into an output topic of its
@@ -120,11 +172,11 @@ func measure(ctx context.Context, kafka *kafkatest.Kafka, client *kgo.Client, o 
 	if _, err := adm.CreateTopic(ctx, int32(o.partitions), 1, nil, o.out); err != nil {
 		return r, err
 	}
-	pid, kill, err := start(ctx, kafka, o, name)
+	c, err := start(ctx, kafka, o, name)
 	if err != nil {
 		return r, err
 	}
-	defer kill()
+	defer c.kill()
 	var first time.Time
 	began := time.Now()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
@@ -145,7 +197,7 @@ func measure(ctx context.Context, kafka *kafkatest.Kafka, client *kgo.Client, o 
 			first = now
 		case n >= int64(o.records):
 			tick.Stop()
-			r, err := usage(pid)
+			r, err := usage(c.pid)
 			r.rate = float64(o.records) / now.Sub(first).Seconds()
 			r.start = first.Sub(began)
 			r.cpu /= float64(o.records) / 1e6

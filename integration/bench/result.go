@@ -64,7 +64,7 @@ func print(mode string, results map[string][]result) {
 	cpu := func(r result) float64 { return r.cpu }
 	peak := func(r result) float64 { return r.peak }
 	fmt.Printf("\n%s, medians of %d        records/s  to Java   CPU s/million  to Java   peak MB  to Java\n", mode, len(results["java"]))
-	for _, name := range contestants {
+	for _, name := range contestants(mode) {
 		fmt.Printf("  %-26s %11.0f %7.2fx %14.2f %8.2fx %9.0f %7.2fx\n", name,
 			median(name, rate), median(name, rate)/median("java", rate),
 			median(name, cpu), median(name, cpu)/median("java", cpu),

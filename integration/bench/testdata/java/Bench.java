@@ -1,4 +1,5 @@
 import java.util.Properties;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
@@ -7,6 +8,7 @@ import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.processor.StateRestoreListener;
 import org.apache.kafka.streams.state.Stores;
 
 /** The Java contestant. Arguments: bootstrap servers, application id, mode, input topic, output topic, state folder. */
@@ -23,13 +25,34 @@ public class Bench {
         KStream<String, byte[]> in = b.stream(args[3], Consumed.with(Serdes.String(), Serdes.ByteArray()));
         if (args[2].equals("map")) {
             in.mapValues(Bench::upper).to(args[4], Produced.with(Serdes.String(), Serdes.ByteArray()));
+        } else if (args[2].equals("restore")) {
+            in.groupByKey(Grouped.with(Serdes.String(), Serdes.ByteArray()))
+                .reduce((before, now) -> now, Materialized.<String, byte[]>as(Stores.persistentKeyValueStore("store"))
+                    .withKeySerde(Serdes.String()).withValueSerde(Serdes.ByteArray()))
+                .toStream().to(args[4], Produced.with(Serdes.String(), Serdes.ByteArray()));
         } else {
             in.groupByKey(Grouped.with(Serdes.String(), Serdes.ByteArray()))
-                .count(Materialized.<String, Long>as(Stores.inMemoryKeyValueStore("counts"))
+                .count(Materialized.<String, Long>as(args[2].equals("disk") ? Stores.persistentKeyValueStore("counts") : Stores.inMemoryKeyValueStore("counts"))
                     .withKeySerde(Serdes.String()).withValueSerde(Serdes.Long()))
                 .toStream().to(args[4], Produced.with(Serdes.String(), Serdes.Long()));
         }
-        new KafkaStreams(b.build(), p).start();
+        KafkaStreams streams = new KafkaStreams(b.build(), p);
+        streams.setGlobalStateRestoreListener(new StateRestoreListener() {
+            @Override
+            public void onRestoreStart(TopicPartition partition, String store, long start, long end) {
+                System.out.println("begin " + System.currentTimeMillis());
+            }
+
+            @Override
+            public void onBatchRestored(TopicPartition partition, String store, long end, long n) {
+            }
+
+            @Override
+            public void onRestoreEnd(TopicPartition partition, String store, long n) {
+                System.out.println("end " + System.currentTimeMillis());
+            }
+        });
+        streams.start();
         while (System.in.read() >= 0) {
             // until it is ended
         }
