@@ -93,6 +93,7 @@ func BenchmarkRestore(b *testing.B) {
 			s := benchStore(b, engine, false)
 			rng := rand.New(rand.NewPCG(1, 2))
 			key, value := make([]byte, 8), make([]byte, 100)
+			must(b, s.BulkLoad(true))
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				binary.BigEndian.PutUint64(key, rng.Uint64N(5_000_000))

@@ -35,6 +35,9 @@ func TestCrash(t *testing.T) {
 				must(t, s.Open(ctx))
 				checkFound(t, s, log)
 				for range rng.IntN(400) {
+					if rng.IntN(30) == 0 {
+						must(t, s.BulkLoad(rng.IntN(2) == 0))
+					}
 					key := fmt.Sprint(rng.IntN(50))
 					if rng.IntN(5) == 0 {
 						must(t, s.Delete(key, 1))
@@ -118,6 +121,7 @@ func TestDiskFull(t *testing.T) {
 				return nil
 			}
 			must(t, fill())
+			must(t, s.BulkLoad(after == 20))
 			full.Store(true)
 			err := errors.Join(fill(), fill(), s.Close())
 			var de *state.DiskError

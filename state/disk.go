@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -16,6 +17,7 @@ type Disk struct {
 	options DiskOptions
 	cache   *pebble.Cache
 	files   *pebble.FileCache
+	loading atomic.Int32 // stores that are loaded in bulk
 }
 
 // DiskOptions are the settings of a [Disk]. The zero value is the defaults.
@@ -24,7 +26,7 @@ type Disk struct {
 // open store some multiple of WriteBuffer: half of it for changes that were not
 // written to the files yet, or two times where that much comes between two
 // checkpoints; as much again for what was written last; and up to three for what
-// is on its way.
+// is on its way. Stores that are restored take LoadBuffer together.
 //
 // After a crash a store is found at a checkpoint that is behind its changelog by
 // no more than some six times WriteBuffer of changes, unless checkpoints are
@@ -37,6 +39,11 @@ type DiskOptions struct {
 	// WriteBuffer is in bytes how much of a store's changes is collected
 	// before it is written to a file. 8 MiB by default.
 	WriteBuffer int
+
+	// LoadBuffer is in bytes how much is collected, by all stores together that
+	// are restored and behind by much, before it is sorted into files. 64 MiB by
+	// default.
+	LoadBuffer int
 
 	// MaxOpenFiles limits the open files of all stores together. 1000 by
 	// default.
@@ -57,6 +64,9 @@ func NewDisk(options DiskOptions) *Disk {
 	}
 	if options.WriteBuffer == 0 {
 		options.WriteBuffer = 8 << 20
+	}
+	if options.LoadBuffer == 0 {
+		options.LoadBuffer = 64 << 20
 	}
 	if options.MaxOpenFiles == 0 {
 		options.MaxOpenFiles = 1000
@@ -106,6 +116,7 @@ func (d *Disk) pebbleOptions(dir string, fs files, failed func(error)) *pebble.O
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	o.EnsureDefaults()
 	return o
 }
 

@@ -27,7 +27,7 @@ var engines = map[string]func() (state.OpenEngine, state.OpenContext, func() err
 }
 
 func smallDisk(fs vfs.FS) *state.Disk {
-	return state.NewDisk(state.DiskOptions{BlockCache: 1 << 20, WriteBuffer: 64 << 10, MaxOpenFiles: 100, FS: fs})
+	return state.NewDisk(state.DiskOptions{BlockCache: 1 << 20, WriteBuffer: 64 << 10, LoadBuffer: 32 << 10, MaxOpenFiles: 100, FS: fs})
 }
 
 // modelEngine is what an engine must be like.
@@ -168,6 +168,14 @@ func checkEngine(t *rapid.T, at *state.Engine, reopen func() (state.Engine, erro
 			}
 			if err := errors.Join(it.Err(), it.Close()); err != nil {
 				t.Fatal(err)
+			}
+		},
+		"bulk load": func(t *rapid.T) {
+			on := rapid.Bool().Draw(t, "on")
+			if e, ok := (*at).(state.BulkLoader); ok {
+				if err := e.BulkLoad(on); err != nil {
+					t.Fatal(err)
+				}
 			}
 		},
 		"checkpoint": func(t *rapid.T) {

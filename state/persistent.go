@@ -47,6 +47,8 @@ type persistent struct {
 	ownDisk bool
 	lock    io.Closer
 	db      *pebble.DB
+	options *pebble.Options
+	load    *load // nil: not loaded in bulk
 
 	pending    *sorted[struct{}] // nil values delete
 	size       int               // of pending, in bytes
@@ -102,7 +104,8 @@ func (e *persistent) start(fresh bool) (err error) {
 			return err
 		}
 	}
-	db, err := pebble.Open(e.dir, e.disk.pebbleOptions(e.dir, files{fs, &e.failed.err, &e.failed.abandoned}, e.fail))
+	e.options = e.disk.pebbleOptions(e.dir, files{fs, &e.failed.err, &e.failed.abandoned}, e.fail)
+	db, err := pebble.Open(e.dir, e.options)
 	e.failed.abandoned.Store(err != nil)
 	if system := syscall.Errno(0); err != nil && !errors.As(err, &system) {
 		return &DiskError{Dir: e.dir, Kind: ErrCorrupt, Err: err}
@@ -158,6 +161,9 @@ func (e *persistent) clear() error {
 }
 
 func (e *persistent) Get(key []byte) (_ []byte, err error) {
+	if err := e.endLoad(); err != nil {
+		return nil, err
+	}
 	if it := e.pending.get(key); it != nil {
 		return it.value, nil
 	}
@@ -206,6 +212,9 @@ func (e *persistent) Put(key, value []byte) error {
 	if err := e.failure(); err != nil {
 		return err
 	}
+	if e.load != nil {
+		return e.loadPut(key, value)
+	}
 	e.clean = false
 	if it := e.pending.get(key); it != nil {
 		e.size -= len(it.value)
@@ -221,6 +230,9 @@ func (e *persistent) Put(key, value []byte) error {
 }
 
 func (e *persistent) DropBefore(key []byte) error {
+	if err := e.endLoad(); err != nil {
+		return err
+	}
 	e.clean = false
 	e.dropBefore = append(e.dropBefore[:0], key...)
 	e.churn += itemOverhead
@@ -230,7 +242,7 @@ func (e *persistent) DropBefore(key []byte) error {
 
 // Len counts what is pending and estimates what is in the files.
 func (e *persistent) Len() (n int, err error) {
-	if err := e.failure(); err != nil {
+	if err := errors.Join(e.endLoad(), e.failure()); err != nil {
 		return 0, err
 	}
 	defer e.rescue(&err)

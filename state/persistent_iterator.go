@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -8,7 +9,7 @@ import (
 
 func (e *persistent) Scan(from, to []byte, order Order) Iterator {
 	it := &diskIterator{e: e, backward: bool(order)}
-	if it.err = e.failure(); it.err == nil {
+	if it.err = cmp.Or(e.endLoad(), e.failure()); it.err == nil {
 		it.err = e.protect(func() (err error) { it.iter, err = e.db.NewIter(bounds(from, to)); return err })
 	}
 	e.open[it] = struct{}{}

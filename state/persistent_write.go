@@ -22,6 +22,12 @@ func (e *persistent) Checkpoint(c Checkpoint) error {
 	}
 	e.last.Offset, e.last.Note = c.Offset, append(e.last.Note[:0], c.Note...)
 	e.clean = true
+	if e.load != nil {
+		if e.loadFull(1) {
+			return e.spill()
+		}
+		return nil
+	}
 	if !e.worthwhile() {
 		return nil
 	}
@@ -116,6 +122,9 @@ func (e *persistent) Close() error {
 	for it := range e.open {
 		errs = append(errs, it.Close())
 	}
+	if e.failure() == nil && e.clean {
+		errs = append(errs, e.endLoad())
+	}
 	if e.failure() == nil && e.clean && (e.size > 0 || len(e.dropBefore) > 0 || e.last.Offset != e.stored) {
 		errs = append(errs, e.write(&e.last))
 	}
@@ -151,6 +160,10 @@ func (e *persistent) abandon() {
 
 func (e *persistent) release() error {
 	var errs []error
+	if e.load != nil {
+		e.load = nil
+		e.disk.loading.Add(-1)
+	}
 	if e.lock != nil {
 		errs = append(errs, e.lock.Close())
 		e.lock = nil

@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/odradek-go/odradek/state"
 )
 
 // restoration is one changelog partition on its way into a store. How far it has
@@ -24,6 +26,7 @@ type restoration struct {
 	began   time.Time
 	moved   time.Time // when something of it came last
 	topicID [16]byte
+	bulk    bool // the store is loaded in bulk
 }
 
 func (r *restoration) key() changelogKey {
@@ -33,6 +36,18 @@ func (r *restoration) key() changelogKey {
 // complete says whether the store has what it needs to run. It is decided by the
 // position: the last offsets may be taken by transaction markers.
 func (r *restoration) complete() bool { return r.store.position >= r.target }
+
+// bulkFrom is how many offsets a store is behind by that is loaded in bulk.
+const bulkFrom = 10_000
+
+// loadInBulk has the store loaded in bulk while it is far behind, and not otherwise.
+func (r *restoration) loadInBulk(on bool) error {
+	if loader, ok := r.store.Store.(state.BulkLoader); ok && on != r.bulk {
+		r.bulk = on
+		return loader.BulkLoad(on)
+	}
+	return nil
+}
 
 // restore writes records of the changelog to the store.
 func (r *restoration) restore(records []*kgo.Record) error {
@@ -132,6 +147,9 @@ func (u *updater) beginTask(of *updating, ids topics, starts, ends kadm.ListedOf
 		r.target, r.end = target, max(r.end, end.Offset)
 		r.records, r.began, r.topicID = 0, time.Now(), ids[topic].id
 		r.moved = r.began
+		if err := r.loadInBulk(r.end-s.position >= bulkFrom); err != nil {
+			return err
+		}
 		u.tell(r, RestoreBegin)
 	}
 	return nil

@@ -278,6 +278,9 @@ func (u *updater) apply(fetches kgo.Fetches) {
 		if err == nil {
 			err = r.store.checkpoint()
 		}
+		if err == nil && r.store.position >= min(r.end, r.target) {
+			err = r.loadInBulk(false)
+		}
 		if err != nil {
 			u.fail(r.of, fmt.Errorf("restore from the changelog %s-%d: %w", p.Topic, p.Partition, err))
 			return
@@ -325,6 +328,9 @@ func (u *updater) stop(r *restoration) {
 	partition := map[string][]int32{key.topic: {key.partition}}
 	u.client.RemoveConsumePartitions(partition)
 	u.client.ResumeFetchPartitions(partition) // or it would be paused when it comes again
+	if err := r.loadInBulk(false); err != nil { // the store says it again when it is used
+		u.log.Warn("what was restored of a state store could not be written", "task", r.of.task.id, "store", r.store.Name(), "err", err)
+	}
 	delete(u.changelogs, key)
 	r.of.changelogs = slices.DeleteFunc(r.of.changelogs, func(o *restoration) bool { return o == r })
 	u.shuffled = true
