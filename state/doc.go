@@ -2,9 +2,9 @@
 // between records, and what a changelog topic lets another member rebuild.
 //
 // The kinds of stores are [KeyValue], [TimestampedKeyValue], [Versioned],
-// [Window], [Session] and [ChangeBuffer]. Each writes its changes to its changelog in Java Kafka
-// Streams' encoding and is restored from it. Tasks see any of them as a [Store]:
-// open, restore, flush, checkpoint, close.
+// [Window], [Session], [ChangeBuffer] and [RecordBuffer]. Each writes its changes to its
+// changelog in Java Kafka Streams' encoding and is restored from it. Tasks see any of
+// them as a [Store]: open, restore, flush, checkpoint, close.
 //
 // Below a store is an [Engine], which keeps ordered bytes: [Memory], or
 // [Persistent], in files, which after a crash is found at a checkpoint of the

@@ -42,6 +42,7 @@ var subjects = map[string]func(state.OpenEngine, bool) subject{
 	"duplicates":  newDuplicatesSubject,
 	"session":     newSessionSubject,
 	"versioned":   newVersionedSubject,
+	"records":     newRecordBufferSubject,
 
 	"window by time":  newTimeOrderedSubject,
 	"window indexed":  newIndexedWindowSubject,

@@ -162,6 +162,22 @@ func (s *Versioned[K, V]) Put(k K, v V, timestamp int64) (validTo int64, err err
 	return validTo, s.fail("put", err)
 }
 
+// PutNull adds a tombstone from timestamp on, in milliseconds, as [Versioned.Put] adds
+// a value, and returns what that returns.
+func (s *Versioned[K, V]) PutNull(k K, timestamp int64) (validTo int64, err error) {
+	if s.engine == nil {
+		return NotPut, s.fail("put", ErrClosed)
+	}
+	key, err := s.codec.encodeKey(k)
+	if err != nil {
+		return NotPut, s.fail("put: the key", err)
+	}
+	if validTo, err = s.add(key, nil, timestamp); err == nil {
+		err = s.log(key, nil, timestamp, nil)
+	}
+	return validTo, s.fail("put", err)
+}
+
 // Delete adds a tombstone from timestamp on, in milliseconds, and returns the
 // version that was valid then.
 func (s *Versioned[K, V]) Delete(k K, timestamp int64) (v VersionedRecord[V], ok bool, err error) {

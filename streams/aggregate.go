@@ -60,6 +60,7 @@ func aggregateStream[K, V, VOut any](g *KGroupedStream[K, V], prefix string, m M
 		addAggregate(t, name, n.parentNames(), m.Name, kind.old, f)
 		t.AddStateStore(m.store(), name)
 	}, s.node)
+	n.versioning = m.versioning()
 	return &KTable[K, VOut]{b: b, node: n, sources: s.sources, keys: m.Key, values: m.Value, kind: kind}
 }
 

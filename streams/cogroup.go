@@ -122,6 +122,7 @@ func aggregateCogroup[K, KOut, VOut any](c *CogroupedKStream[K, VOut], m Materia
 			}
 		}, parents[i])
 		nodes[i].grace = table.grace
+		nodes[i].versioning = m.versioning()
 	}
 	name := b.suffixed(m.Processor, "-cogroup-merge", cogroupMergePrefix)
 	merge := b.add(name, func(n *planNode, t *Topology) {

@@ -115,8 +115,8 @@ func joinForeignKey[K, V, KOther, VOther, VOut any](t *KTable[K, V], other *KTab
 	b.copartitioned = append(b.copartitioned, otherSources, sources)
 	j.other, j.this = other.kind.view(), t.kind.view()
 
-	subscribing := b.add(j.names.lookUp, func(n *planNode, t *Topology) { j.writeSubscribing(t, n.parentNames()) }, t.node)
-	telling := b.add(j.names.tell, func(n *planNode, t *Topology) { j.writeTelling(t, n.parentNames()) }, other.node)
+	subscribing := b.add(j.names.lookUp, func(n *planNode, t *Topology) { j.writeSubscribing(t, n) }, t.node)
+	telling := b.add(j.names.tell, func(n *planNode, t *Topology) { j.writeTelling(t, n) }, other.node)
 	m.storeName(&b.plan, foreignKeyOutputPrefix)
 	m.Key, m.Value = firstOf(m.Key, t.keys), serdeOr(m.Value)
 	result := &storedTable[K, VOut]{Materialized: m, kept: joined.Materialized.Name != ""}
@@ -124,6 +124,7 @@ func joinForeignKey[K, V, KOther, VOther, VOut any](t *KTable[K, V], other *KTab
 		j.writeResponding(t, n.parentNames())
 		result.write(t, j.names.result, []string{j.names.resolve}, nil)
 	}, subscribing, telling)
+	n.versioning = m.versioning()
 	return &KTable[K, VOut]{b: b, node: n, sources: sources, keys: m.Key, values: m.Value, kind: result}
 }
 

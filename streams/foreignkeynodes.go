@@ -16,10 +16,12 @@ func (j *foreignKeyJoin[K, V, KOther, VOther, VOut]) subscriptionSerde() serde.S
 }
 
 // writeSubscribing writes what leads from the left table to the right one's values.
-func (j *foreignKeyJoin[K, V, KOther, VOther, VOut]) writeSubscribing(t *Topology, parents []string) {
-	addNode[K, change[V], KOther, subscription[K]](t, j.names.subscribe, parents, func(ctx *taskContext) (running, error) {
+func (j *foreignKeyJoin[K, V, KOther, VOther, VOut]) writeSubscribing(t *Topology, n *planNode) {
+	versioned := n.versionedFrom(n.parents[0].name)
+	addNode[K, change[V], KOther, subscription[K]](t, j.names.subscribe, n.parentNames(), func(ctx *taskContext) (running, error) {
 		return &subscribeNode[K, V, KOther]{
 			kind: j.kind, foreignKey: j.foreignKey, otherKeys: j.otherKeys, hash: newValueHash(j.values), partition: ctx.Task.Partition,
+			versioned: versioned,
 		}, nil
 	})
 	t.internal[j.names.registrationTopic] = internalTopic{}
@@ -43,9 +45,10 @@ func (j *foreignKeyJoin[K, V, KOther, VOther, VOut]) writeSubscribing(t *Topolog
 }
 
 // writeTelling writes what tells subscribers of changes of the right table.
-func (j *foreignKeyJoin[K, V, KOther, VOther, VOut]) writeTelling(t *Topology, parents []string) {
-	addNode[KOther, change[VOther], K, response[VOther]](t, j.names.tell, parents, func(ctx *taskContext) (_ running, err error) {
-		n := &tellNode[K, KOther, VOther]{keys: j.combinedKeys()}
+func (j *foreignKeyJoin[K, V, KOther, VOther, VOut]) writeTelling(t *Topology, n *planNode) {
+	versioned := n.versionedFrom(n.parents[0].name)
+	addNode[KOther, change[VOther], K, response[VOther]](t, j.names.tell, n.parentNames(), func(ctx *taskContext) (_ running, err error) {
+		n := &tellNode[K, KOther, VOther]{keys: j.combinedKeys(), versioned: versioned}
 		n.subscriptions, err = j.openSubscriptions(ctx)
 		return n, err
 	})
@@ -121,11 +124,15 @@ type subscribeNode[K, V, KOther any] struct {
 	otherKeys  serde.Serde[KOther]
 	hash       valueHash[V]
 	partition  int32
+	versioned  bool // changes out of order don't matter
 
 	before, after []byte // reused
 }
 
 func (n *subscribeNode[K, V, KOther]) receive(r Record[K, change[V]]) error {
+	if n.versioned && r.Value.outOfOrder {
+		return nil
+	}
 	var before, after nullable[KOther]
 	if r.Value.old.ok {
 		before = n.foreignKey(r.Key, r.Value.old.v)
@@ -263,11 +270,12 @@ type tellNode[K, KOther, VOther any] struct {
 	emitter[K, response[VOther]]
 	keys          combinedKeySerde[KOther, K]
 	subscriptions subscriptionStore[K, KOther]
+	versioned     bool   // changes out of order don't matter
 	prefix        []byte // reused
 }
 
 func (n *tellNode[K, KOther, VOther]) receive(r Record[KOther, change[VOther]]) (err error) {
-	if r.KeyNull {
+	if r.KeyNull || n.versioned && r.Value.outOfOrder {
 		return nil
 	}
 	if n.prefix, err = n.keys.appendPrefix(n.prefix[:0], r.Key); err != nil {

@@ -34,6 +34,7 @@ type planNode struct {
 	processValues bool // likewise, but not the key
 	merges        bool // several streams into one
 	takesNullKeys bool // and keeps them: a left join
+	versioning    versioning
 
 	grace *int64 // of windows: how long after its end one takes records, in milliseconds
 
@@ -41,6 +42,29 @@ type planNode struct {
 	table       *tableSourcePlan // of a source of a table
 	repartition *repartitionPlan
 	streamJoin  *streamJoinPlan
+}
+
+// versioning says whether the changes of a table say if they come out of order
+// (KIP-914).
+type versioning int8
+
+const (
+	asParents versioning = iota // if those of all parents do
+	unversioned
+	versioned
+)
+
+// versioned says whether the changes of a node say if they come out of order.
+func (n *planNode) versioned() bool {
+	if n.versioning != asParents || len(n.parents) == 0 {
+		return n.versioning == versioned
+	}
+	return !slices.ContainsFunc(n.parents, func(parent *planNode) bool { return !parent.versioned() })
+}
+
+// versionedFrom says whether the parent of that name is versioned.
+func (n *planNode) versionedFrom(parent string) bool {
+	return slices.ContainsFunc(n.parents, func(p *planNode) bool { return p.name == parent && p.versioned() })
 }
 
 // add plans an operator below parents. It is written after all of them.

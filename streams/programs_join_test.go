@@ -1,10 +1,13 @@
 package streams_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"time"
 
+	"github.com/odradek-go/odradek/serde"
+	"github.com/odradek-go/odradek/state"
 	. "github.com/odradek-go/odradek/streams"
 )
 
@@ -38,6 +41,23 @@ var joinPrograms = map[string]func(*Builder) *Topology{
 		Join(s, s, joinValues, TimeDifference(10*time.Millisecond)).To("out")
 		return b.Build()
 	},
+	"35-stream-table-grace-versioned": func(b *Builder) *Topology {
+		t := Table(b, "tab", nullableText(), Materialized[string, *string]{Name: "vt", HistoryRetention: 100 * time.Millisecond})
+		JoinTable(Stream(b, "in", nullableText()), t, plus, Joined[string, *string, *string]{Name: "gj", Grace: new(10 * time.Millisecond)}).
+			To("out", ProducedWith(serde.String, text))
+		LeftJoinTable(Stream(b, "in2", nullableText()), t, plus).To("out2", ProducedWith(serde.String, text))
+		return b.Build()
+	},
+	"42-versioned-store": func(b *Builder) *Topology {
+		t := Table(b, "in", Materialized[string, string]{Name: "vs", HistoryRetention: 100 * time.Millisecond})
+		t.ToStream().To("out")
+		t.Filter(func(_, v string) bool { return v != "no" }).ToStream().To("out2")
+		TableGroupBy(t, swap).Count().ToStream().To("out3")
+		b.AddStateStore(NewVersionedKeyValueStore[string, *string]("vp", nil, text, 50*time.Millisecond))
+		Process(Stream(b, "in2", nullableText()), func() Processor[string, *string, string, string] { return &versioning{} },
+			Processed{Stores: []string{"vp"}}).To("out4", ProducedWith(serde.String, serde.String))
+		return b.Build()
+	},
 	"37-fk-join-inner": func(b *Builder) *Topology {
 		l, r := Table[string, string](b, "left"), Table[string, string](b, "right")
 		TableForeignKeyJoin(l, r, func(v string) (string, bool) {
@@ -59,5 +79,27 @@ var joinPrograms = map[string]func(*Builder) *Topology{
 		return b.Build()
 	},
 }
+
+// versioning puts values into a versioned store and sends on what that returns.
+type versioning struct {
+	ctx   *ProcessorContext[string, string]
+	store *state.Versioned[string, *string]
+}
+
+func (p *versioning) Init(ctx *ProcessorContext[string, string]) (err error) {
+	p.ctx = ctx
+	p.store, err = GetStore[*state.Versioned[string, *string]](ctx, "vp")
+	return err
+}
+
+func (p *versioning) Process(r Record[string, *string]) error {
+	validTo, err := p.store.Put(r.Key, r.Value, r.Timestamp)
+	if err != nil {
+		return err
+	}
+	return p.ctx.Forward(Record[string, string]{Key: r.Key, Value: fmt.Sprintf("put=%d", validTo), Timestamp: r.Timestamp, Headers: r.Headers})
+}
+
+func (*versioning) Close() error { return nil }
 
 func nullableKeys() Consumed[*string, *string] { return ConsumedWith(text, text) }

@@ -39,9 +39,9 @@ type StateStore struct {
 
 	// What the changelog's settings depend on: the cleanup policy, and how long
 	// the store keeps what it has, zero for ever.
-	cleanup       string
-	retention     time.Duration
-	compactionLag time.Duration // before which nothing may be compacted
+	cleanup   string
+	retention time.Duration
+	history   time.Duration // of a versioned store; zero: it has none
 
 	sourceTopic string // serves as its changelog; empty: it has one of its own
 }
@@ -85,8 +85,8 @@ func NewVersionedKeyValueStore[K, V any](name string, keys serde.Serde[K], value
 	s := newStateStore(name, keys, values, func(keys serde.Serde[K], values serde.Serde[V], engine state.OpenEngine) state.Store {
 		return state.NewVersioned(name, keys, values, historyRetention, engine)
 	})
-	s.compactionLag = historyRetention + 24*time.Hour // as in Java
-	s.require(historyRetention >= 0, "the history retention %v is negative", historyRetention)
+	s.history = historyRetention
+	s.require(historyRetention > 0, "the history retention is %v", historyRetention)
 	return s
 }
 
@@ -151,8 +151,8 @@ func (s *StateStore) new() state.Store {
 // changelogConfig are the settings of the store's changelog, as Java has them.
 func (s *StateStore) changelogConfig(of internalTopics) map[string]string {
 	config := map[string]string{"cleanup.policy": s.cleanup, "message.timestamp.type": "CreateTime"}
-	if s.compactionLag > 0 {
-		config["min.compaction.lag.ms"] = millis(s.compactionLag)
+	if s.history > 0 {
+		config["min.compaction.lag.ms"] = millis(s.history + 24*time.Hour)
 	}
 	maps.Copy(config, of.config)
 	if s.retention > 0 {

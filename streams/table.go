@@ -36,16 +36,27 @@ type tableKind[K, V any] interface {
 type view[K, V any] struct {
 	stores []string // that a node needs to be connected to
 	open   func(*taskContext) (getter[K, V], error)
+
+	// openAsOf opens what looks up values as of a time. It returns nil where the
+	// table doesn't know them, and may be nil itself.
+	openAsOf func(*taskContext) (asOfGetter[K, V], error)
 }
 
 // getter looks up a value and its timestamp in milliseconds.
 type getter[K, V any] func(K) (v V, timestamp int64, ok bool, err error)
+
+// asOfGetter likewise looks up the value that was valid at a time, in milliseconds.
+type asOfGetter[K, V any] func(k K, asOf int64) (v V, timestamp int64, ok bool, err error)
 
 // change is the value of a table's records: what a key's value became, and where
 // the receiver asked for it what it was.
 type change[V any] struct {
 	new nullable[V]
 	old nullable[V] // null where nobody asked
+
+	// outOfOrder says that the key has a later value already, which only a table
+	// with a versioned store knows.
+	outOfOrder bool
 }
 
 // nullable is a value or null.
@@ -92,6 +103,13 @@ type Materialized[K, V any] struct {
 	// their end, by the records' times; 0: the windows' size and grace period.
 	Retention time.Duration
 
+	// HistoryRetention is how long the store of a table keeps what a value was,
+	// after it has changed, by the records' times; 0: not at all. A table with
+	// a history is versioned (KIP-914): a change that is older than the value
+	// is known as such, and as long as the history reaches back it has its
+	// place in it.
+	HistoryRetention time.Duration
+
 	// CachingDisabled has each change stored and sent on by itself. Otherwise
 	// changes are held back in memory, and several of one key become one
 	// (KIP-63), until the task commits or the cache is full:
@@ -120,7 +138,7 @@ func (m Materialized[K, V]) As(processor string) Materialized[K, V] {
 // given says whether it is more than the processor's name: in Java, whether there
 // is a Materialized besides the Named.
 func (m Materialized[K, V]) given() bool {
-	return m.Name != "" || m.Key != nil || m.Value != nil || m.StoreType != DefaultStore || m.Retention != 0 ||
+	return m.Name != "" || m.Key != nil || m.Value != nil || m.StoreType != DefaultStore || m.Retention != 0 || m.HistoryRetention != 0 ||
 		m.CachingDisabled || m.LoggingDisabled || m.ChangelogConfig != nil
 }
 
@@ -133,7 +151,18 @@ func (m *Materialized[K, V]) storeName(p *plan, prefix string) {
 
 // store describes the store.
 func (m Materialized[K, V]) store() StateStore {
+	if m.HistoryRetention != 0 {
+		return m.settle(NewVersionedKeyValueStore(m.Name, m.Key, m.Value, m.HistoryRetention))
+	}
 	return m.settle(NewTimestampedKeyValueStore(m.Name, m.Key, m.Value))
+}
+
+// versioning says whether the table is versioned.
+func (m Materialized[K, V]) versioning() versioning {
+	if m.HistoryRetention != 0 {
+		return versioned
+	}
+	return unversioned
 }
 
 // settle gives a store the settings that stores of every kind have.

@@ -80,6 +80,7 @@ func aggregateGroups[K, V, VOut any](g *KGroupedTable[K, V], prefix string, m Ma
 		})
 		t.AddStateStore(m.store(), name)
 	}, g.repartitioned)
+	n.versioning = m.versioning()
 	return &KTable[K, VOut]{b: b, node: n, sources: []string{source}, keys: m.Key, values: m.Value, kind: kind}
 }
 

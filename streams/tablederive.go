@@ -33,17 +33,23 @@ func TableMapValuesWithKey[K, V, VOut any](t *KTable[K, V], f func(K, V) VOut, o
 
 func derive[K, V, VOut any](t *KTable[K, V], prefix string, m Materialized[K, VOut], values serde.Serde[VOut], kind *derivedTable[K, V, VOut]) *KTable[K, VOut] {
 	b := t.b
-	if m.given() && m.Name == "" {
-		b.generateStore(prefix) // as in Java, which does not use it
+	versioning := asParents
+	if m.given() {
+		versioning = m.versioning()
+		if m.Name == "" {
+			b.generateStore(prefix) // as in Java, which does not use it
+		}
 	}
 	m.Key, m.Value = firstOf(m.Key, t.keys), firstOf(m.Value, values)
 	kind.store = m.Name
 	name := b.name(m.Processor, prefix)
 	n := tableOperator[K, V, K, change[VOut]](t, name, nil)
+	n.versioning = versioning
 	n.write = func(n *planNode, topology *Topology) {
-		old := kind.old
+		old, dropNothing := kind.old, kind.dropNothing && !n.versionedFrom(t.node.name)
 		addNode[K, change[V], K, change[VOut]](topology, name, n.parentNames(), func(ctx *taskContext) (running, error) {
-			return newDerivedNode(ctx, kind, old)
+			out, err := newTableOut[K, VOut](ctx, kind.store, old)
+			return &derivedNode[K, V, VOut]{out, kind, dropNothing}, err
 		})
 		if m.Name != "" {
 			topology.AddStateStore(m.store(), name)
@@ -59,7 +65,7 @@ type derivedTable[K, V, VOut any] struct {
 	compute     func(K, V) nullable[VOut]
 	store       string // empty: none
 	old         bool   // changes carry old values
-	dropNothing bool   // changes from nothing to nothing are not sent on, where that is known
+	dropNothing bool   // changes from nothing to nothing are not sent on, where that is known and matters
 }
 
 func (k *derivedTable[K, V, VOut]) sendOld(force bool) bool {
@@ -74,17 +80,38 @@ func (k *derivedTable[K, V, VOut]) view() view[K, VOut] {
 		return storeView[K, VOut](k.store)
 	}
 	of := k.parent.kind.view()
-	return view[K, VOut]{stores: of.stores, open: func(ctx *taskContext) (getter[K, VOut], error) {
-		get, err := of.open(ctx)
-		return func(key K) (out VOut, timestamp int64, ok bool, err error) {
-			v, timestamp, ok, err := get(key)
-			if !ok || err != nil {
-				return out, 0, false, err
+	return view[K, VOut]{
+		stores: of.stores,
+		open: func(ctx *taskContext) (getter[K, VOut], error) {
+			get, err := of.open(ctx)
+			return func(key K) (out VOut, timestamp int64, ok bool, err error) {
+				v, timestamp, ok, err := get(key)
+				return k.computeFound(key, v, timestamp, ok, err)
+			}, err
+		},
+		openAsOf: func(ctx *taskContext) (asOfGetter[K, VOut], error) {
+			if of.openAsOf == nil {
+				return nil, nil
 			}
-			computed := k.compute(key, v)
-			return computed.v, timestamp, computed.ok, nil
-		}, err
-	}}
+			get, err := of.openAsOf(ctx)
+			if get == nil {
+				return nil, err
+			}
+			return func(key K, asOf int64) (out VOut, timestamp int64, ok bool, err error) {
+				v, timestamp, ok, err := get(key, asOf)
+				return k.computeFound(key, v, timestamp, ok, err)
+			}, err
+		},
+	}
+}
+
+// computeFound computes a value from what was looked up.
+func (k *derivedTable[K, V, VOut]) computeFound(key K, v V, timestamp int64, ok bool, err error) (out VOut, _ int64, _ bool, _ error) {
+	if !ok || err != nil {
+		return out, 0, false, err
+	}
+	computed := k.compute(key, v)
+	return computed.v, timestamp, computed.ok, nil
 }
 
 func (k *derivedTable[K, V, VOut]) computeNullable(key K, v nullable[V]) (out nullable[VOut]) {
@@ -94,18 +121,14 @@ func (k *derivedTable[K, V, VOut]) computeNullable(key K, v nullable[V]) (out nu
 	return out
 }
 
-func newDerivedNode[K, V, VOut any](ctx *taskContext, kind *derivedTable[K, V, VOut], old bool) (running, error) {
-	out, err := newTableOut[K, VOut](ctx, kind.store, old)
-	return &derivedNode[K, V, VOut]{out, kind}, err
-}
-
 type derivedNode[K, V, VOut any] struct {
 	tableOut[K, VOut]
-	kind *derivedTable[K, V, VOut]
+	kind        *derivedTable[K, V, VOut]
+	dropNothing bool
 }
 
 func (n *derivedNode[K, V, VOut]) receive(r Record[K, change[V]]) error {
-	c := change[VOut]{new: n.kind.computeNullable(r.Key, r.Value.new)}
+	c := change[VOut]{new: n.kind.computeNullable(r.Key, r.Value.new), outOfOrder: r.Value.outOfOrder}
 	if n.old {
 		if !n.keeps {
 			c.old = n.kind.computeNullable(r.Key, r.Value.old)
@@ -115,7 +138,7 @@ func (n *derivedNode[K, V, VOut]) receive(r Record[K, change[V]]) error {
 				return err
 			}
 		}
-		if n.kind.dropNothing && !c.old.ok && !c.new.ok {
+		if n.dropNothing && !c.old.ok && !c.new.ok {
 			return nil
 		}
 	}

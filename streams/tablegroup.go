@@ -26,9 +26,13 @@ type KGroupedTable[K, V any] struct {
 func TableGroupBy[K, V, KOut, VOut any](t *KTable[K, V], f func(K, V) (KOut, VOut), options ...Grouped[KOut, VOut]) *KGroupedTable[KOut, VOut] {
 	g := only(t.b, "TableGroupBy", options)
 	g.Key, g.Value = serdeOr(g.Key), serdeOr(g.Value)
-	n := tableOperator[K, V, KOut, change[VOut]](t, t.b.name(g.Name, tableSelectPrefix), func(*taskContext) (running, error) {
-		return &tableSelectNode[K, V, KOut, VOut]{f: f, keys: g.Key, nulls: newNulls[KOut, VOut]()}, nil
-	})
+	name := t.b.name(g.Name, tableSelectPrefix)
+	n := t.b.add(name, func(n *planNode, topology *Topology) {
+		versioned := n.versionedFrom(t.node.name)
+		addNode[K, change[V], KOut, change[VOut]](topology, name, n.parentNames(), func(*taskContext) (running, error) {
+			return &tableSelectNode[K, V, KOut, VOut]{f: f, keys: g.Key, nulls: newNulls[KOut, VOut](), versioned: versioned}, nil
+		})
+	}, t.node)
 	t.kind.sendOld(true)
 	return &KGroupedTable[KOut, VOut]{b: t.b, node: n, name: g.Name, keys: g.Key, values: g.Value}
 }
@@ -40,10 +44,15 @@ type tableSelectNode[K, V, KOut, VOut any] struct {
 	keys  serde.Serde[KOut]
 	nulls nulls[KOut, VOut]
 
+	versioned bool // changes out of order don't matter
+
 	oldKey, newKey []byte // reused
 }
 
 func (n *tableSelectNode[K, V, KOut, VOut]) receive(r Record[K, change[V]]) error {
+	if n.versioned && r.Value.outOfOrder {
+		return nil
+	}
 	old, removes := n.sel(r.Key, r.Value.old)
 	now, adds := n.sel(r.Key, r.Value.new)
 	if removes && adds {

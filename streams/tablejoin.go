@@ -60,12 +60,13 @@ func joinTables[K, V, VOther, VOut any](t *KTable[K, V], other *KTable[K, VOther
 		f: f, known: nullableOf[VOut](), store: m.Name,
 	}
 	thisName, otherName := b.suffixed(m.Processor, "-join-this", joinThisPrefix), b.suffixed(m.Processor, "-join-other", joinOtherPrefix)
-	n := b.add(name, func(_ *planNode, topology *Topology) {
-		joined.write(topology, name, thisName, otherName)
+	n := b.add(name, func(n *planNode, topology *Topology) {
+		joined.write(topology, n, thisName, otherName)
 		if m.Name != "" {
 			topology.AddStateStore(m.store(), name)
 		}
 	}, t.node, other.node)
+	n.versioning = m.versioning()
 	return &KTable[K, VOut]{b: b, node: n, sources: sources, keys: m.Key, values: m.Value, kind: joined}
 }
 
@@ -139,17 +140,17 @@ func (k *joinedTable[K, V, VOther, VOut]) reverse(other nullable[VOther], this n
 
 // write writes the three nodes: one for the changes of each side, and one that
 // they lead to.
-func (k *joinedTable[K, V, VOther, VOut]) write(t *Topology, name, thisName, otherName string) {
-	old := k.old
+func (k *joinedTable[K, V, VOther, VOut]) write(t *Topology, n *planNode, thisName, otherName string) {
+	old, versionedThis, versionedOther := k.old, n.versionedFrom(k.this.node.name), n.versionedFrom(k.other.node.name)
 	addNode[K, change[V], K, change[VOut]](t, thisName, []string{k.this.node.name}, func(ctx *taskContext) (running, error) {
 		get, err := k.views.other.open(ctx)
-		return &joinSideNode[K, V, VOther, VOut]{get: get, alone: k.kind != innerJoin, join: k.join, old: old}, err
+		return &joinSideNode[K, V, VOther, VOut]{get: get, alone: k.kind != innerJoin, join: k.join, old: old, versioned: versionedThis}, err
 	})
 	addNode[K, change[VOther], K, change[VOut]](t, otherName, []string{k.other.node.name}, func(ctx *taskContext) (running, error) {
 		get, err := k.views.this.open(ctx)
-		return &joinSideNode[K, VOther, V, VOut]{get: get, alone: k.kind == outerJoin, join: k.reverse, old: old}, err
+		return &joinSideNode[K, VOther, V, VOut]{get: get, alone: k.kind == outerJoin, join: k.reverse, old: old, versioned: versionedOther}, err
 	})
-	addNode[K, change[VOut], K, change[VOut]](t, name, []string{thisName, otherName}, func(ctx *taskContext) (running, error) {
+	addNode[K, change[VOut], K, change[VOut]](t, n.name, []string{thisName, otherName}, func(ctx *taskContext) (running, error) {
 		out, err := newTableOut[K, VOut](ctx, k.store, old)
 		return &joinMergeNode[K, VOut]{out}, err
 	})
@@ -160,14 +161,15 @@ func (k *joinedTable[K, V, VOther, VOut]) write(t *Topology, name, thisName, oth
 // joinSideNode joins the changes of one side with the values of the other.
 type joinSideNode[K, V, VOther, VOut any] struct {
 	emitter[K, change[VOut]]
-	get   getter[K, VOther]
-	alone bool // there are results without the other side
-	join  func(nullable[V], nullable[VOther]) nullable[VOut]
-	old   bool
+	get       getter[K, VOther]
+	alone     bool // there are results without the other side
+	join      func(nullable[V], nullable[VOther]) nullable[VOut]
+	old       bool
+	versioned bool // changes out of order don't matter
 }
 
 func (n *joinSideNode[K, V, VOther, VOut]) receive(r Record[K, change[V]]) error {
-	if r.KeyNull {
+	if r.KeyNull || n.versioned && r.Value.outOfOrder {
 		return nil
 	}
 	var other nullable[VOther]
@@ -182,7 +184,7 @@ func (n *joinSideNode[K, V, VOther, VOut]) receive(r Record[K, change[V]]) error
 		}
 		timestamp = r.Timestamp
 	}
-	c := change[VOut]{new: n.join(r.Value.new, other)}
+	c := change[VOut]{new: n.join(r.Value.new, other), outOfOrder: r.Value.outOfOrder}
 	if n.old {
 		c.old = n.join(r.Value.old, other)
 	}

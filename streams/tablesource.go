@@ -35,7 +35,7 @@ func Table[K, V any](b *Builder, topic string, options ...TableOption[K, V]) *KT
 			}
 		})
 	})
-	n.table = &tableSourcePlan{}
+	n.table, n.versioning = &tableSourcePlan{}, m.versioning()
 	return &KTable[K, V]{b: b, node: n, sources: []string{source}, keys: c.Key, values: c.Value, kind: kind}
 }
 
@@ -64,6 +64,7 @@ func (s *KStream[K, V]) ToTable(options ...Materialized[K, V]) *KTable[K, V] {
 		s = s.behind(n, r)
 	}
 	n := s.b.add(name, func(n *planNode, t *Topology) { kind.write(t, name, n.parentNames(), nil) }, s.node)
+	n.versioning = m.versioning()
 	return &KTable[K, V]{b: s.b, node: n, sources: s.sources, keys: m.Key, values: m.Value, kind: kind}
 }
 

@@ -7,41 +7,78 @@ import (
 	"github.com/odradek-go/odradek/taskmgr"
 )
 
-// tableStore is the store of a table, with null as it is in records.
+// tableStore is the store of a table, with null as it is in records. It is one of two
+// kinds.
 type tableStore[K, V any] struct {
-	kv *state.TimestampedKeyValue[K, V]
+	kv        *state.TimestampedKeyValue[K, V]
+	versioned *state.Versioned[K, V]
 }
 
 // openTable finds the store of that name.
-func openTable[K, V any](ctx *taskContext, name string) (tableStore[K, V], error) {
-	kv, ok := ctx.Store(name).(*state.TimestampedKeyValue[K, V])
-	if !ok {
-		return tableStore[K, V]{}, fmt.Errorf("state store %q is a %T", name, ctx.Store(name))
+func openTable[K, V any](ctx *taskContext, name string) (s tableStore[K, V], err error) {
+	switch store := ctx.Store(name).(type) {
+	case *state.TimestampedKeyValue[K, V]:
+		s.kv = store
+	case *state.Versioned[K, V]:
+		s.versioned = store
+	default:
+		err = fmt.Errorf("state store %q is a %T", name, store)
 	}
-	return tableStore[K, V]{kv}, nil
+	return s, err
 }
 
+// get returns the latest value.
 func (s tableStore[K, V]) get(k K) (v nullable[V], timestamp int64, err error) {
-	v.v, timestamp, v.ok, err = s.kv.Get(k)
+	v.v, timestamp, v.ok, err = s.lookUp(k)
 	return v, timestamp, err
 }
 
-func (s tableStore[K, V]) put(k K, v nullable[V], timestamp int64) error {
-	if !v.ok {
-		return s.kv.Delete(k, timestamp)
+func (s tableStore[K, V]) lookUp(k K) (v V, timestamp int64, ok bool, err error) {
+	if s.versioned == nil {
+		return s.kv.Get(k)
 	}
-	return s.kv.Put(k, v.v, timestamp)
+	found, ok, err := s.versioned.Get(k)
+	return found.Value, found.Timestamp, ok, err
 }
+
+func (s tableStore[K, V]) lookUpAsOf(k K, asOf int64) (v V, timestamp int64, ok bool, err error) {
+	found, ok, err := s.versioned.GetAsOf(k, asOf)
+	return found.Value, found.Timestamp, ok, err
+}
+
+// put sets a value. It returns until when that is valid: state.ValidToUndefined,
+// unless the store is versioned and knows better.
+func (s tableStore[K, V]) put(k K, v nullable[V], timestamp int64) (validTo int64, err error) {
+	switch {
+	case s.versioned != nil && v.ok:
+		return s.versioned.Put(k, v.v, timestamp)
+	case s.versioned != nil:
+		return s.versioned.PutNull(k, timestamp)
+	case v.ok:
+		return state.ValidToUndefined, s.kv.Put(k, v.v, timestamp)
+	}
+	return state.ValidToUndefined, s.kv.Delete(k, timestamp)
+}
+
+// cached says whether changes are held back in a cache.
+func (s tableStore[K, V]) cached() bool { return s.kv != nil && s.kv.Cached() }
 
 // storeView looks values up in a store.
 func storeView[K, V any](name string) view[K, V] {
-	return view[K, V]{stores: []string{name}, open: func(ctx *taskContext) (getter[K, V], error) {
-		s, err := openTable[K, V](ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		return s.kv.Get, nil
-	}}
+	return view[K, V]{
+		stores: []string{name},
+		open: func(ctx *taskContext) (getter[K, V], error) {
+			s, err := openTable[K, V](ctx, name)
+			return s.lookUp, err
+		},
+		openAsOf: func(ctx *taskContext) (asOfGetter[K, V], error) {
+			s, err := openTable[K, V](ctx, name)
+			if err != nil || s.versioned == nil {
+				return nil, err
+			}
+			return s.lookUpAsOf, nil
+		},
+	}
 }
 
 // storeHeaders are the headers of a record as a store's changelog takes them.
@@ -79,7 +116,7 @@ func newTableOut[K, V any](ctx *taskContext, store string, old bool) (tableOut[K
 
 // open has the changes that leave the store's cache sent.
 func (o *tableOut[K, V]) open() error {
-	if !o.keeps || !o.store.kv.Cached() {
+	if !o.keeps || !o.store.cached() {
 		return nil
 	}
 	o.store.kv.OnFlush(o.old, func(c state.Change[K, V]) error {
@@ -96,12 +133,11 @@ func (o *tableOut[K, V]) open() error {
 func (o *tableOut[K, V]) send(r Record[K, change[V]]) error {
 	if o.keeps {
 		o.ctx.SetHeaders(r.Headers)
-		if err := o.store.put(r.Key, r.Value.new, r.Timestamp); err != nil {
+		validTo, err := o.store.put(r.Key, r.Value.new, r.Timestamp)
+		if err != nil || o.store.cached() || validTo == state.NotPut {
 			return err
 		}
-		if o.store.kv.Cached() {
-			return nil
-		}
+		r.Value.outOfOrder = validTo != state.ValidToUndefined
 	}
 	return o.forward(r)
 }

@@ -46,6 +46,9 @@ func TableTransformValues[K, V, VOut any](t *KTable[K, V], newTransformer func()
 			topology.AddStateStore(m.store(), name)
 		}
 	}, t.node)
+	if o.Materialized.given() {
+		n.versioning = m.versioning()
+	}
 	return &KTable[K, VOut]{b: t.b, node: n, sources: t.sources, keys: m.Key, values: m.Value, kind: kind}
 }
 
@@ -72,29 +75,54 @@ func (k *transformedTable[K, V, VOut]) view() view[K, VOut] {
 		return storeView[K, VOut](k.store)
 	}
 	of := k.parent.kind.view()
-	return view[K, VOut]{stores: of.stores, open: func(ctx *taskContext) (getter[K, VOut], error) {
-		get, err := of.open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		transformer := k.newTransformer()
-		if err := transformer.Init(&TaskContext{ctx.Context, k.name, k.stores}); err != nil {
-			return nil, fmt.Errorf("%s: %w", k.name, err)
-		}
-		ctx.onClose = append(ctx.onClose, transformer.Close)
-		return func(key K) (out VOut, timestamp int64, ok bool, err error) {
-			v, timestamp, exists, err := get(key)
+	return view[K, VOut]{
+		stores: of.stores,
+		open: func(ctx *taskContext) (getter[K, VOut], error) {
+			get, err := of.open(ctx)
 			if err != nil {
-				return out, 0, false, err
+				return nil, err
 			}
-			if !exists {
-				timestamp = -1
+			transform, err := k.openTransform(ctx)
+			return func(key K) (out VOut, timestamp int64, ok bool, err error) {
+				v, timestamp, exists, err := get(key)
+				return transform(key, v, timestamp, exists, err)
+			}, err
+		},
+		openAsOf: func(ctx *taskContext) (asOfGetter[K, VOut], error) {
+			if of.openAsOf == nil {
+				return nil, nil
 			}
-			transformed, ok, err := transformer.Transform(key, v, exists)
-			n := valueIf(transformed, ok)
-			return n.v, timestamp, n.ok, err
-		}, nil
-	}}
+			get, err := of.openAsOf(ctx)
+			if get == nil {
+				return nil, err
+			}
+			transform, err := k.openTransform(ctx)
+			return func(key K, asOf int64) (out VOut, timestamp int64, ok bool, err error) {
+				v, timestamp, exists, err := get(key, asOf)
+				return transform(key, v, timestamp, exists, err)
+			}, err
+		},
+	}
+}
+
+// openTransform opens a transformer for values that are looked up.
+func (k *transformedTable[K, V, VOut]) openTransform(ctx *taskContext) (func(key K, v V, timestamp int64, exists bool, err error) (VOut, int64, bool, error), error) {
+	transformer := k.newTransformer()
+	if err := transformer.Init(&TaskContext{ctx.Context, k.name, k.stores}); err != nil {
+		return nil, fmt.Errorf("%s: %w", k.name, err)
+	}
+	ctx.onClose = append(ctx.onClose, transformer.Close)
+	return func(key K, v V, timestamp int64, exists bool, err error) (out VOut, _ int64, _ bool, _ error) {
+		if err != nil {
+			return out, 0, false, err
+		}
+		if !exists {
+			timestamp = -1
+		}
+		transformed, ok, err := transformer.Transform(key, v, exists)
+		n := valueIf(transformed, ok)
+		return n.v, timestamp, n.ok, err
+	}, nil
 }
 
 func (k *transformedTable[K, V, VOut]) write(t *Topology, name string, parents []string) {
@@ -118,7 +146,7 @@ func (n *transformedNode[K, V, VOut]) open() error {
 func (n *transformedNode[K, V, VOut]) close() error { return n.transformer.Close() }
 
 func (n *transformedNode[K, V, VOut]) receive(r Record[K, change[V]]) (err error) {
-	var c change[VOut]
+	c := change[VOut]{outOfOrder: r.Value.outOfOrder}
 	if c.new, err = n.transform(r.Key, r.Value.new); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package streams_test
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/odradek-go/odradek/serde"
 	. "github.com/odradek-go/odradek/streams"
 	"github.com/odradek-go/odradek/streamstest"
 )
@@ -45,7 +47,78 @@ var transcribedPrograms = map[string]func(*Builder) *Topology{
 			ToStream().To("out")
 		return b.Build()
 	},
+
+	"versioned-table": func(b *Builder) *Topology {
+		t := versionedTable(b, "l", "vl", 25)
+		t.Filter(isNot("x")).ToStream().To("o1")
+		TableMapValues(t, strings.ToUpper, versionedStore("vm", 10)).ToStream().To("o2")
+		counts := TableGroupBy(TableMapValues(t, strings.ToUpper), swap).Count()
+		TableMapValues(counts, func(n int64) string { return strconv.FormatInt(n, 10) }).ToStream().To("o3", ProducedWith(serde.String, serde.String))
+		u := Table[string, string](b, "r")
+		TableJoin(t, u, joinValues).ToStream().To("o4")
+		left := TableLeftJoin(u, t.Filter(isNot("y")), orNullJoin)
+		TableGroupBy(left, func(k, v string) (string, string) { return k, v }).Reduce(concat, subtracted).ToStream().To("o5")
+		v := Stream[string, string](b, "s").ToTable(versionedStore("vt", 15))
+		TableOuterJoin(t, v, orNullJoin, versionedStore("vj", 15)).
+			Filter(func(_, v string) bool { return len(v) > 3 }).ToStream().To("o6")
+		return b.Build()
+	},
+	"versioned-aggregate": func(b *Builder) *Topology {
+		g := Stream[string, string](b, "l").GroupByKey()
+		g.Reduce(func(_, v string) string { return v }, versionedStore("va", 20)).ToStream().To("o1")
+		t := Aggregate(g, func() *string { return new("") }, func(_, v string, aggregate *string) *string {
+			if v == "x" {
+				return nil
+			}
+			return new(*aggregate + v)
+		}, Materialized[string, *string]{Name: "vb", Value: text, HistoryRetention: 20 * time.Millisecond})
+		TableGroupBy(t, func(k string, v *string) (string, string) { return *v, k }).
+			Reduce(concat, subtracted, versionedStore("vc", 20)).ToStream().To("o2")
+		return b.Build()
+	},
+	"versioned-foreign-key": func(b *Builder) *Topology {
+		l, r := versionedTable(b, "l", "vl", 25), versionedTable(b, "r", "vr", 25)
+		foreign := func(v string) (string, bool) {
+			if v == "x" {
+				return "a", true
+			}
+			return "b", true
+		}
+		TableForeignKeyJoin(l, r.Filter(isNot("y")), foreign, joinValues).ToStream().To("out")
+		TableForeignKeyLeftJoin(l, r, func(v string) (string, bool) {
+			key, _ := foreign(v)
+			return key, v != "y"
+		}, orNullJoin, TableJoined[string, string, string]{Name: "lj", Materialized: versionedStore("kept", 5)}).ToStream().To("out2")
+		return b.Build()
+	},
+	"versioned-grace-join": func(b *Builder) *Topology {
+		t := versionedTable(b, "r", "vt", 30)
+		add := func(s string) func(string) string { return func(v string) string { return v + s } }
+		s := Stream[string, string](b, "l")
+		JoinTable(s, TableMapValues(t.Filter(isNot("x")), add("!")), joinValues,
+			Joined[string, string, string]{Name: "j", Grace: new(15 * time.Millisecond)}).To("o1")
+		LeftJoinTable(s, t, orNullJoin, Joined[string, string, string]{Name: "lj", Grace: new(time.Duration(0))}).To("o2")
+		LeftJoinTable(s, TableMapValues(t, add("?")), orNullJoin).To("o3")
+		return b.Build()
+	},
 }
+
+func versionedStore(name string, ms time.Duration) Materialized[string, string] {
+	return Materialized[string, string]{Name: name, HistoryRetention: ms * time.Millisecond}
+}
+
+func versionedTable(b *Builder, topic, store string, ms time.Duration) *KTable[string, string] {
+	return Table(b, topic, versionedStore(store, ms))
+}
+
+func isNot(v string) func(string, string) bool {
+	return func(_, value string) bool { return value != v }
+}
+
+func subtracted(aggregate, v string) string { return aggregate + "-" + v }
+
+// orNullJoin joins values that are never empty: where they are, they are not there.
+func orNullJoin(l, r string) string { return cmp.Or(l, "null") + "+" + cmp.Or(r, "null") }
 
 // nullableJoin is a join of streams whose keys and values can be null.
 type nullableJoin func(l, r *KStream[*string, *string], f func(k, l, r *string) *string, w JoinWindows, o ...StreamJoined[*string, *string, *string]) *KStream[*string, *string]

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -49,7 +50,9 @@ type vector struct {
 	Pipe struct {
 		Steps []struct {
 			Input   *vectorRecord
-			Advance int64 `json:"advance_wall_clock_ms"` // where there is no input
+			Advance int64  `json:"advance_wall_clock_ms"` // where there is no input
+			Query   string // nor this
+			Result  *string
 			Output  []vectorRecord
 		}
 		FinalStores map[string]struct {
@@ -189,7 +192,9 @@ func checkPipe(t *testing.T, topology *Topology, cfg Config, v vector) {
 	d := streamstest.NewDriver(t, topology, streamstest.WithConfig(cfg), streamstest.WithStartTime(time.UnixMilli(0)),
 		streamstest.WithEmitInterval(time.Duration(v.number(t, "__emit.interval.ms.kstreams.windowed.aggregation__", 0))*time.Millisecond))
 	for i, step := range v.Pipe.Steps {
-		if step.Input == nil {
+		if step.Query != "" {
+			checkQuery(t, d, step.Query, step.Result)
+		} else if step.Input == nil {
 			d.AdvanceWallClock(time.Duration(step.Advance) * time.Millisecond)
 		} else if err := d.TryPipe(step.Input.record(t)); err != nil {
 			t.Fatalf("step %d: %v", i, err)
@@ -222,6 +227,34 @@ func checkPipe(t *testing.T, topology *Topology, cfg Config, v vector) {
 		}
 	}
 }
+
+// checkQuery asks a versioned store: "name.get(key)" or "name.get(key,time)".
+func checkQuery(t *testing.T, d *streamstest.Driver, query string, want *string) {
+	t.Helper()
+	part := queryParts.FindStringSubmatch(query)
+	store, args := reflect.ValueOf(streamstest.Store[state.Store](d, part[1])), []reflect.Value{reflect.ValueOf(part[2])}
+	method := "Get"
+	if part[3] != "" {
+		asOf, err := strconv.ParseInt(part[3], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		method, args = "GetAsOf", append(args, reflect.ValueOf(asOf))
+	}
+	found := store.MethodByName(method).Call(args)
+	if err := found[2].Interface(); err != nil {
+		t.Fatal(err)
+	}
+	var got *string
+	if found[1].Bool() {
+		got = new(fmt.Sprintf("<%v,%v,Optional.empty>", reflect.Indirect(found[0].Field(0)), found[0].Field(1)))
+	}
+	if !equalPointers(got, want) {
+		t.Errorf("%s is %s, in Java %s", query, orNull(got), orNull(want))
+	}
+}
+
+var queryParts = regexp.MustCompile(`^(.+)\.get\((.+?)(?:,([0-9]+))?\)$`)
 
 // checkMetadata compares what is committed with the offsets. All of Java's driver is
 // one task: its processor metadata is that of our tasks together.
