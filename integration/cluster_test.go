@@ -32,6 +32,10 @@ type cluster struct {
 	replicas int16 // of topics
 	client   *kgo.Client
 	adm      *kadm.Client
+
+	// exactlyOnce has applications run with that guarantee, and only what is
+	// committed read.
+	exactlyOnce bool
 }
 
 func newCluster(t *testing.T, brokers []string) *cluster {
@@ -93,7 +97,11 @@ func (c *cluster) ends(t *testing.T, topic string) map[int32]int64 {
 	t.Helper()
 	ends := make(map[int32]int64)
 	eventually(t, "the offsets of "+topic, func() error {
-		listed, err := c.adm.ListEndOffsets(t.Context(), topic)
+		list := c.adm.ListEndOffsets
+		if c.exactlyOnce {
+			list = c.adm.ListCommittedOffsets
+		}
+		listed, err := list(t.Context(), topic)
 		if err == nil {
 			err = listed.Error()
 		}
@@ -118,7 +126,11 @@ func (c *cluster) read(t *testing.T, topic string) []*kgo.Record {
 	if len(left) == 0 {
 		return nil
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: offsets}))
+	opts := []kgo.Opt{kgo.SeedBrokers(c.brokers...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: offsets}), kgo.KeepControlRecords()}
+	if c.exactlyOnce {
+		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
+	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +144,9 @@ func (c *cluster) read(t *testing.T, topic string) []*kgo.Record {
 			t.Fatalf("read %s: %v", topic, err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			records = append(records, r)
+			if !r.Attrs.IsControl() {
+				records = append(records, r)
+			}
 			if r.Offset+1 >= left[r.Partition] {
 				delete(left, r.Partition)
 			}
@@ -181,6 +195,9 @@ func (c *cluster) start(t *testing.T, topology *streams.Topology, change ...func
 		CloseTimeout:            20 * time.Second,
 		StateListener:           func(_, to streams.State) { i.states = append(i.states, to) },
 		Logger:                  slog.New(slog.NewTextHandler(i.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if c.exactlyOnce {
+		cfg.ProcessingGuarantee = streams.ExactlyOnceV2
 	}
 	for _, f := range change {
 		f(&cfg)

@@ -7,11 +7,13 @@ import (
 	"github.com/odradek-go/odradek/streamstest"
 )
 
-// scenarios are the stories that every cluster must tell alike.
-var scenarios = []struct {
+type scenario struct {
 	name string
 	run  func(*testing.T, *cluster)
-}{
+}
+
+// scenarios are the stories that every cluster must tell alike.
+var scenarios = []scenario{
 	{"WordCount", wordCount},
 	{"HandOver", handOver},
 	{"RestartGoesOn", restartGoesOn},

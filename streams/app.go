@@ -227,9 +227,13 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 		Client:         a.cfg.clientOptions(),
 		ClientID:       id,
 		CommitInterval: a.cfg.CommitInterval,
-		Reset:          a.cfg.AutoOffsetReset.offset,
-		CloseTimeout:   a.cfg.CloseTimeout,
-		Leave:          a.cfg.Leave,
+
+		TransactionalID:    a.cfg.transactionalID(a.process, i+1),
+		TransactionTimeout: a.cfg.TransactionTimeout,
+
+		Reset:        a.cfg.AutoOffsetReset.offset,
+		CloseTimeout: a.cfg.CloseTimeout,
+		Leave:        a.cfg.Leave,
 		OnFailure: func(err error) bool {
 			if a.cfg.UncaughtExceptionHandler != nil {
 				*response = a.cfg.UncaughtExceptionHandler(err)

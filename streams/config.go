@@ -37,8 +37,18 @@ type Config struct {
 	// each with tasks of its own (num.stream.threads); 0: one.
 	NumStreamThreads int
 
+	// ProcessingGuarantee says what becomes of a record when something fails
+	// (processing.guarantee). The zero value is Kafka Streams' default, at least once.
+	ProcessingGuarantee ProcessingGuarantee
+
+	// TransactionTimeout is after how long the broker aborts a transaction that goes
+	// on, as when its process has died (transaction.timeout.ms). Until then nobody
+	// reads on behind it. 0: 10 s. It must be longer than CommitInterval and is used
+	// with ExactlyOnceV2 only.
+	TransactionTimeout time.Duration
+
 	// CommitInterval is how often what was processed is committed
-	// (commit.interval.ms); 0: 30 s.
+	// (commit.interval.ms); 0: 30 s, and with ExactlyOnceV2 100 ms.
 	CommitInterval time.Duration
 
 	// MaxPollInterval is how long a thread may go without progress before its
@@ -171,6 +181,32 @@ type Config struct {
 // given.
 const DefaultStateStoreCacheMaxBytes = 10 << 20
 
+// ProcessingGuarantee says what becomes of a record when something fails.
+type ProcessingGuarantee int8
+
+// The guarantees.
+const (
+	// AtLeastOnce: each record is processed, and some of those that were not committed
+	// before a failure are processed again.
+	AtLeastOnce ProcessingGuarantee = iota
+
+	// ExactlyOnceV2: what comes of a record is seen once, in other topics and in stores,
+	// by readers of what is committed. A stream thread commits all that it does in
+	// transactions (KIP-447), and the application itself reads only what is committed.
+	ExactlyOnceV2
+)
+
+// String is the guarantee's name in Java.
+func (g ProcessingGuarantee) String() string {
+	switch g {
+	case AtLeastOnce:
+		return "at_least_once"
+	case ExactlyOnceV2:
+		return "exactly_once_v2"
+	}
+	return fmt.Sprintf("ProcessingGuarantee(%d)", int8(g))
+}
+
 // UncaughtExceptionResponse is what the failure of a stream thread leads to.
 type UncaughtExceptionResponse int8
 
@@ -194,6 +230,8 @@ func (c Config) withDefaults() (Config, error) {
 	require(len(c.Brokers) > 0, "Brokers is empty")
 	require(!slices.Contains(c.Brokers, ""), "Brokers %q has an empty address", c.Brokers)
 	require(c.NumStreamThreads >= 0, "NumStreamThreads %d is negative", c.NumStreamThreads)
+	require(c.ProcessingGuarantee == AtLeastOnce || c.ProcessingGuarantee == ExactlyOnceV2, "ProcessingGuarantee is unknown: %v", c.ProcessingGuarantee)
+	require(c.TransactionTimeout >= 0, "TransactionTimeout %v is negative", c.TransactionTimeout)
 	require(c.CommitInterval >= 0, "CommitInterval %v is negative", c.CommitInterval)
 	require(c.MaxPollInterval >= 0, "MaxPollInterval %v is negative", c.MaxPollInterval)
 	require(c.CloseTimeout >= 0, "CloseTimeout %v is negative", c.CloseTimeout)
@@ -201,6 +239,11 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.ReplicationFactor >= -1, "ReplicationFactor %d is negative", c.ReplicationFactor)
 	require(c.WindowStoreChangelogAdditionalRetention >= 0, "WindowStoreChangelogAdditionalRetention %v is negative", c.WindowStoreChangelogAdditionalRetention)
 	require(c.StateCleanupDelay >= 0, "StateCleanupDelay %v is negative", c.StateCleanupDelay)
+	if c.ProcessingGuarantee == ExactlyOnceV2 {
+		orDefault(&c.CommitInterval, 100*time.Millisecond)
+		orDefault(&c.TransactionTimeout, taskmgr.DefaultTransactionTimeout)
+		require(c.TransactionTimeout >= c.CommitInterval, "TransactionTimeout %v is less than CommitInterval %v: each transaction would be aborted", c.TransactionTimeout, c.CommitInterval)
+	}
 	err := c.AutoOffsetReset.check()
 	require(err == nil, "AutoOffsetReset: %v", err)
 	_, err = c.endpoint()
@@ -223,6 +266,15 @@ func (c *Config) internalTopics() internalTopics {
 	orDefault(&i.replicationFactor, -1)
 	orDefault(&i.additionalRetention, 24*time.Hour)
 	return i
+}
+
+// transactionalID is that of a thread of a process, counted from 1, as Java's; empty
+// where there are no transactions.
+func (c *Config) transactionalID(process string, thread int) string {
+	if c.ProcessingGuarantee != ExactlyOnceV2 {
+		return ""
+	}
+	return fmt.Sprintf("%s-%s-%d", c.ApplicationID, process, thread)
 }
 
 // endpoint is ApplicationServer in parts, nil where there is none.

@@ -21,6 +21,7 @@ func (a *App) openGlobal(ctx context.Context) (err error) {
 		Directory:      a.storage.directory,
 		Disk:           a.storage.disk,
 		CommitInterval: a.cfg.CommitInterval,
+		ReadCommitted:  a.cfg.ProcessingGuarantee == ExactlyOnceV2,
 		OnRecordError:  a.compiled.OnRecordError,
 		Logger:         a.cfg.Logger,
 	})

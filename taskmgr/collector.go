@@ -76,33 +76,71 @@ func (b *buffer) Keep(used []byte) []byte {
 	return used[:n:n]
 }
 
-// producer is the Collector of a thread, on the thread's client.
+// producer is the Collector of a thread.
 type producer struct {
 	buffer
 	ctx     context.Context // of the thread; its end stops waiting for room
-	client  *kgo.Client
+	client  *kgo.Client     // the thread's
+	ignore  func(*kgo.Record, error) bool
 	records []kgo.Record
-	failed  atomic.Pointer[ProduceError]
-	pending atomic.Int64 // records that were sent and whose promise has not been called
+
+	sender  *kgo.Client // sends; client, unless there are transactions
+	sent    *sent       // what has become of what it was given
 	promise func(*kgo.Record, error)
+	txn     *transactions // nil: at least once
 
 	partitions map[string]partitionCount // of the topics that were asked for
 }
 
-func newProducer(ctx context.Context, client *kgo.Client, ignore func(*kgo.Record, error) bool) *producer {
-	p := &producer{ctx: ctx, client: client, partitions: make(map[string]partitionCount)}
-	p.promise = func(r *kgo.Record, err error) {
-		defer p.pending.Add(-1)
-		if err != nil {
-			if ignore != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrClientClosed) && ignore(r, err) {
-				return
-			}
-			p.failed.CompareAndSwap(nil, &ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err})
-		} else if c, ok := r.Context.(*Changelog); ok {
-			c.written.Store(r.Offset + 1)
-		}
+// sent is what has become of the records that were sent with one client.
+type sent struct {
+	pending atomic.Int64                 // their promise has not been called
+	stored  atomic.Int64                 // the broker has them
+	failed  atomic.Pointer[ProduceError] // the first that it has not
+	ignored atomic.Pointer[ProduceError] // the first that is done without
+}
+
+// newProducer returns a producer that sends with client or, where txn is not nil, in
+// transactions. Ignore is Config.OnSendError.
+func newProducer(ctx context.Context, client *kgo.Client, txn *transactions, ignore func(*kgo.Record, error) bool) *producer {
+	p := &producer{ctx: ctx, client: client, txn: txn, ignore: ignore, partitions: make(map[string]partitionCount)}
+	if txn == nil {
+		p.sendWith(client)
+	} else {
+		p.sendWith(nil) // it comes with the first transaction
 	}
 	return p
+}
+
+// sendWith has records sent with client from now on. Whatever becomes of those that
+// were sent with another does not count any more.
+func (p *producer) sendWith(client *kgo.Client) {
+	s := &sent{}
+	p.sender, p.sent = client, s
+	p.promise = func(r *kgo.Record, err error) {
+		defer s.pending.Add(-1)
+		if err == nil {
+			s.stored.Add(1)
+			if c, ok := r.Context.(*Changelog); ok {
+				c.written.Store(r.Offset + 1)
+			}
+			return
+		}
+		e := &ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err}
+		if p.mayIgnore(err) && p.ignore(r, err) {
+			s.ignored.CompareAndSwap(nil, e)
+		} else {
+			s.failed.CompareAndSwap(nil, e)
+		}
+	}
+}
+
+// mayIgnore says whether it is the record that an error is about.
+func (p *producer) mayIgnore(err error) bool {
+	if p.ignore == nil || errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed) {
+		return false
+	}
+	return p.txn == nil || !producerFenced(err) && !passing(err)
 }
 
 func (p *producer) Send(topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
@@ -114,6 +152,15 @@ func (p *producer) Log(to *Changelog, key, value []byte, timestamp int64, header
 }
 
 func (p *producer) send(ctx context.Context, topic string, partition int32, key, value []byte, timestamp int64, headers []kgo.RecordHeader) error {
+	if p.txn != nil {
+		if p.txn.undoing {
+			return nil
+		}
+		if err := p.begin(); err != nil {
+			p.sent.failed.CompareAndSwap(nil, &ProduceError{Topic: topic, Partition: partition, Err: err})
+			return p.err()
+		}
+	}
 	if len(p.records) == 0 {
 		p.records = make([]kgo.Record, recordSlab)
 	}
@@ -124,15 +171,15 @@ func (p *producer) send(ctx context.Context, topic string, partition int32, key,
 		r.Timestamp = time.UnixMilli(timestamp)
 	}
 	r.Context = ctx
-	p.pending.Add(1)
-	p.client.Produce(p.ctx, r, p.promise)
+	p.sent.pending.Add(1)
+	p.sender.Produce(p.ctx, r, p.promise)
 	return p.err()
 }
 
 // err is the first failure of a record, which every later commit must respect:
 // what was sent before it may be missing from the topic.
 func (p *producer) err() error {
-	if e := p.failed.Load(); e != nil {
+	if e := p.sent.failed.Load(); e != nil {
 		return e
 	}
 	return nil
@@ -140,12 +187,15 @@ func (p *producer) err() error {
 
 // flush waits until all records that were sent are stored by the broker.
 func (p *producer) flush(ctx context.Context) error {
-	if err := p.client.Flush(ctx); err != nil {
+	if p.sender == nil {
+		return p.err()
+	}
+	if err := p.sender.Flush(ctx); err != nil {
 		return err
 	}
 	// The client flushes what it has buffered. A record that it refused before,
 	// one that is larger than all its buffers for instance, may fail later.
-	for p.pending.Load() > 0 {
+	for p.sent.pending.Load() > 0 {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
@@ -206,3 +256,8 @@ func (c changelog) Append(key, value []byte, timestamp int64, headers []state.He
 	}
 	return c.out.Log(c.to, key, value, timestamp, out)
 }
+
+// unlogged is a changelog that nothing is written to.
+type unlogged struct{}
+
+func (unlogged) Append(_, _ []byte, _ int64, _ []state.Header) error { return nil }

@@ -65,6 +65,20 @@ func (e *CommitError) Error() string {
 
 func (e *CommitError) Unwrap() error { return e.Err }
 
+// TransactionError is a transaction that could not be begun, committed or aborted
+// (KIP-129).
+type TransactionError struct {
+	Op              string // "begin", "commit" or "abort"
+	TransactionalID string
+	Err             error
+}
+
+func (e *TransactionError) Error() string {
+	return fmt.Sprintf("%s a transaction of %q: %v", e.Op, e.TransactionalID, e.Err)
+}
+
+func (e *TransactionError) Unwrap() error { return e.Err }
+
 // PanicError is a panic of a processor or a serde, which ends the thread as an
 // error does.
 type PanicError struct {

@@ -36,6 +36,9 @@ type GlobalConfig struct {
 	// CommitInterval is how often the stores are checkpointed.
 	CommitInterval time.Duration
 
+	// ReadCommitted has the topics' transactions read that are committed, and no others.
+	ReadCommitted bool
+
 	// OnRecordError is asked about a record that could not be processed, as
 	// Config.OnRecordError.
 	OnRecordError func(task membership.TaskID, rec *kgo.Record, err error, out Collector) error
@@ -56,16 +59,20 @@ type GlobalThread struct {
 // NewGlobalThread opens the global stores. They are empty, or as they were at their
 // last checkpoint, until Bootstrap has returned.
 func NewGlobalThread(ctx context.Context, cfg GlobalConfig) (*GlobalThread, error) {
-	client, err := kgo.NewClient(append(slices.Clone(cfg.Client),
+	opts := append(slices.Clone(cfg.Client),
 		kgo.ClientID(cfg.ClientID),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.KeepControlRecords(),
 		kgo.RecordPartitioner(Partitioner()),
-	)...)
+	)
+	if cfg.ReadCommitted {
+		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
+	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, err
 	}
-	g := &GlobalThread{cfg: cfg, log: cfg.Logger.With("thread", cfg.ClientID), client: client, out: newProducer(ctx, client, nil)}
+	g := &GlobalThread{cfg: cfg, log: cfg.Logger.With("thread", cfg.ClientID), client: client, out: newProducer(ctx, client, nil, nil)}
 	if err := g.open(false); err != nil {
 		client.Close()
 		return nil, err
@@ -153,7 +160,7 @@ func (g *GlobalThread) list(ctx context.Context) (starts, ends kadm.ListedOffset
 			err = starts.Error()
 		}
 		if err == nil {
-			if ends, err = adm.ListEndOffsets(ctx, names...); err == nil {
+			if ends, err = listEnds(ctx, adm, g.cfg.ReadCommitted, names); err == nil {
 				err = ends.Error()
 			}
 		}

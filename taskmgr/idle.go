@@ -53,7 +53,7 @@ func (in *input) behind() bool { return in.fetched < in.end || in.end < 0 }
 
 // take queues what was fetched.
 func (in *input) take(p *kgo.FetchTopicPartition) {
-	in.end = max(in.end, p.HighWatermark)
+	in.end = max(in.end, endOf(p, in.task.storage.exactlyOnce))
 	n := len(p.Records)
 	if n == 0 {
 		return
@@ -64,6 +64,23 @@ func (in *input) take(p *kgo.FetchTopicPartition) {
 	} else {
 		in.queue = append(in.queue, p.Records...)
 	}
+}
+
+// endOf is where a partition ends, of which something was fetched; committed: where
+// what is committed ends.
+func endOf(p *kgo.FetchTopicPartition, committed bool) int64 {
+	if committed {
+		return p.LastStableOffset
+	}
+	return p.HighWatermark
+}
+
+// listEnds looks up where partitions end, likewise.
+func listEnds(ctx context.Context, adm *kadm.Client, committed bool, topics []string) (kadm.ListedOffsets, error) {
+	if committed {
+		return adm.ListCommittedOffsets(ctx, topics...)
+	}
+	return adm.ListEndOffsets(ctx, topics...)
 }
 
 // listInputs looks up where partitions begin and end that are to be read together
@@ -90,7 +107,7 @@ func (t *Thread) listInputs(ctx context.Context, of map[*task][]*input) error {
 	if err != nil {
 		return err
 	}
-	ends, err := adm.ListEndOffsets(ctx, topics...)
+	ends, err := listEnds(ctx, adm, t.storage.exactlyOnce, topics)
 	if err != nil {
 		return err
 	}

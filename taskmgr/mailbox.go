@@ -53,6 +53,17 @@ func (m *mailbox) lost(reason error) {
 	m.post(func(n *news) { n.assignment, n.lost = nil, reason })
 }
 
+// putBack brings news again that was taken and came to nothing yet: an assignment, unless
+// there is a newer one, and restored tasks.
+func (m *mailbox) putBack(old news) {
+	m.post(func(n *news) {
+		if n.assignment == nil && n.lost == nil {
+			n.assignment = old.assignment
+		}
+		n.restored = append(old.restored, n.restored...)
+	})
+}
+
 func (m *mailbox) ready(ready bool) { m.post(func(n *news) { n.ready = &ready }) }
 
 func (m *mailbox) restored(t *task, err error) {

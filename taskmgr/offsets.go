@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -56,58 +57,86 @@ func retriable(err error) bool {
 	return kgo.IsRetryableBrokerErr(err) || errors.As(err, &op)
 }
 
+// topicInputs are inputs of one topic.
+type topicInputs struct {
+	topic  string
+	inputs []*input
+}
+
+// byTopic puts inputs of the same topic together.
+func byTopic(inputs []*input) (grouped []topicInputs) {
+	index := make(map[string]int)
+	for _, in := range inputs {
+		i, ok := index[in.topic]
+		if !ok {
+			i = len(grouped)
+			index[in.topic] = i
+			grouped = append(grouped, topicInputs{topic: in.topic})
+		}
+		grouped[i].inputs = append(grouped[i].inputs, in)
+	}
+	return grouped
+}
+
 // commitOffsets commits the next offsets of the inputs, with their partitions' times
 // and their tasks' processor metadata, and marks what was committed as clean. It makes one attempt.
 func commitOffsets(ctx context.Context, client *kgo.Client, who identity, topics topics, inputs []*input) error {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.MemberID, req.Generation, req.InstanceID = who.group, who.member, who.epoch, who.instance
-
-	type key struct {
-		topic     string
-		partition int32
-	}
-	asked := make(map[key]*input, len(inputs))
-	index := make(map[string]int)
-	for _, in := range inputs {
-		i, ok := index[in.topic]
-		if !ok {
-			i = len(req.Topics)
-			index[in.topic] = i
-			rt := kmsg.NewOffsetCommitRequestTopic()
-			rt.Topic, rt.TopicID = in.topic, topics[in.topic].id
-			req.Topics = append(req.Topics, rt)
+	for _, of := range byTopic(inputs) {
+		rt := kmsg.NewOffsetCommitRequestTopic()
+		rt.Topic, rt.TopicID = of.topic, topics[of.topic].id
+		for _, in := range of.inputs {
+			rp := kmsg.NewOffsetCommitRequestTopicPartition()
+			rp.Partition, rp.Offset, rp.LeaderEpoch = in.partition, in.next, in.leaderEpoch
+			rp.Metadata = kmsg.StringPtr(in.task.ctx.OffsetMetadata(in.time))
+			rt.Partitions = append(rt.Partitions, rp)
 		}
-		rp := kmsg.NewOffsetCommitRequestTopicPartition()
-		rp.Partition, rp.Offset, rp.LeaderEpoch = in.partition, in.next, in.leaderEpoch
-		rp.Metadata = kmsg.StringPtr(in.task.ctx.OffsetMetadata(in.time))
-		req.Topics[i].Partitions = append(req.Topics[i].Partitions, rp)
-		asked[key{in.topic, in.partition}] = in
+		req.Topics = append(req.Topics, rt)
 	}
-
 	resp, err := req.RequestWith(ctx, client)
 	if err != nil {
 		return &CommitError{Op: "commit", Err: err}
 	}
-	var errs []error
+	answers := awaitAnswers(inputs)
 	for _, rt := range resp.Topics {
-		topic := topics.name(rt.Topic, rt.TopicID)
 		for _, rp := range rt.Partitions {
-			in := asked[key{topic, rp.Partition}]
-			if in == nil {
-				continue
+			if in, ok := answers.of(topics.name(rt.Topic, rt.TopicID), rp.Partition, classify(rp.ErrorCode)); ok {
+				in.dirty = false
 			}
-			delete(asked, key{topic, rp.Partition})
-			if err := classify(rp.ErrorCode); err != nil {
-				errs = append(errs, &CommitError{Op: "commit", Topic: topic, Partition: rp.Partition, Err: err})
-				continue
-			}
-			in.dirty = false
 		}
 	}
-	for k := range asked {
-		errs = append(errs, &CommitError{Op: "commit", Topic: k.topic, Partition: k.partition, Err: errors.New("the broker did not answer for it")})
+	return answers.err()
+}
+
+// answers collects what a broker says to a commit of inputs.
+type answers struct {
+	missing []*input
+	errs    []error
+}
+
+func awaitAnswers(inputs []*input) *answers { return &answers{missing: slices.Clone(inputs)} }
+
+// of takes the answer for a partition; ok says that its offset is committed.
+func (a *answers) of(topic string, partition int32, err error) (in *input, ok bool) {
+	i := slices.IndexFunc(a.missing, func(in *input) bool { return in.topic == topic && in.partition == partition })
+	if i < 0 {
+		return nil, false
 	}
-	return worst(errs)
+	in = a.missing[i]
+	a.missing = slices.Delete(a.missing, i, i+1)
+	if err != nil {
+		a.errs = append(a.errs, &CommitError{Op: "commit", Topic: topic, Partition: partition, Err: err})
+	}
+	return in, err == nil
+}
+
+// err is the worst of the answers, of which there must be one for each input.
+func (a *answers) err() error {
+	for _, in := range a.missing {
+		a.errs = append(a.errs, &CommitError{Op: "commit", Topic: in.topic, Partition: in.partition, Err: errors.New("the broker did not answer for it")})
+	}
+	return worst(a.errs)
 }
 
 // fetchOffsets fills in the committed offset, leader epoch, time and processor

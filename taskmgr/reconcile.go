@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-
-	"github.com/cenkalti/backoff/v4"
 
 	"github.com/odradek-go/odradek/membership"
 	"github.com/odradek-go/odradek/state"
@@ -26,7 +23,7 @@ func (t *Thread) takeNews(ctx context.Context) error {
 		return cmp.Or(t.mail.end, errLeft)
 	}
 	if n.lost != nil {
-		if err := t.loseTasks(n.lost); err != nil {
+		if err := t.loseTasks(ctx, n.lost); err != nil {
 			return err
 		}
 		t.loop.LostDone()
@@ -39,6 +36,7 @@ func (t *Thread) takeNews(ctx context.Context) error {
 	}
 	if n.assignment != nil {
 		if err := t.reconcile(ctx, *n.assignment); err != nil {
+			t.unfinished = &n
 			return err
 		}
 	}
@@ -82,14 +80,18 @@ func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
 	if err := t.commit(ctx, revoked); err != nil {
 		return err
 	}
-	if err := errors.Join(t.closeTasks(end, nil), t.flushLast(ctx)); err != nil {
+	errs := []error{t.closeTasks(end, nil)}
+	for _, task := range demoted {
+		errs = append(errs, t.guard(func() error { return task.fail(task.endGraph()) }))
+	}
+	if err := errors.Join(append(errs, t.flushLast(ctx))...); err != nil {
 		return err
 	}
 	for _, task := range demoted {
 		if task.state == restoring {
 			task.state = standby
-		} else if err := t.guard(task.demote); err != nil {
-			return err
+		} else {
+			task.demote()
 		}
 		t.updater.update(task, false)
 	}
@@ -123,14 +125,9 @@ func (t *Thread) take(ids []membership.TaskID, then taskState) error {
 			}
 			continue
 		}
-		spec, ok := t.cfg.Topology[id.Subtopology]
-		if !ok {
-			return &TaskError{Task: id, Err: errors.New("the group's topology has a subtopology that this application has not: does another application use the same id?")}
+		if err := t.addTask(id, then); err != nil {
+			return err
 		}
-		task := newTask(id, spec, t.out, t.storage, then)
-		task.onError, task.maxIdle = t.cfg.OnRecordError, t.cfg.MaxTaskIdle
-		task.ctx.Logger = t.cfg.Logger
-		t.tasks[id] = task
 	}
 	return nil
 }
@@ -178,87 +175,6 @@ func (t *Thread) startRestored(ctx context.Context) error {
 		}
 	}
 	return t.consume(ctx, of)
-}
-
-// commit commits what tasks have processed: first their stores and all that they
-// have sent, then their offsets, so that a crash in between repeats records and
-// loses none.
-func (t *Thread) commit(ctx context.Context, tasks []*task) error {
-	var inputs []*input
-	var names []string
-	tasks = slices.DeleteFunc(slices.Clone(tasks), func(task *task) bool { return task.state != running || !task.dirty() })
-	for _, task := range tasks {
-		if err := t.guard(task.flush); err != nil {
-			return err
-		}
-		for _, in := range task.inputs {
-			if in.dirty {
-				inputs = append(inputs, in)
-				if !slices.Contains(names, in.topic) {
-					names = append(names, in.topic)
-				}
-			}
-		}
-	}
-	if len(tasks) == 0 {
-		return nil
-	}
-	if err := t.out.flush(ctx); err != nil {
-		return err
-	}
-	if err := t.commitInputs(ctx, names, inputs); err != nil {
-		return err
-	}
-	for _, task := range tasks {
-		if err := task.committed(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// commitInputs commits the offsets of inputs, whose topics have these names.
-func (t *Thread) commitInputs(ctx context.Context, names []string, inputs []*input) error {
-	if len(inputs) == 0 {
-		return nil
-	}
-	return t.retry(ctx, func(who identity) error {
-		inputs = slices.DeleteFunc(inputs, func(in *input) bool { return !in.dirty })
-		ts, err := fetchTopics(ctx, t.client, names)
-		if err != nil {
-			return err
-		}
-		return commitOffsets(ctx, t.client, who, ts, inputs)
-	})
-}
-
-// retry calls try with who we are at the moment until it succeeds, fails for
-// good, or taskTimeout has passed. A stale epoch is retried: the newer one is on
-// its way to us.
-func (t *Thread) retry(ctx context.Context, try func(identity) error) error {
-	return backoff.Retry(func() error {
-		who := identity{group: t.cfg.Member.Group, member: t.loop.MemberID(), epoch: t.loop.MemberEpoch()}
-		if t.cfg.Member.InstanceID != "" {
-			who.instance = &t.cfg.Member.InstanceID
-		}
-		if who.epoch <= 0 {
-			// Out of the group, which a commit must not get around: with such
-			// an epoch the coordinator takes it for an administrator's.
-			return backoff.Permanent(fmt.Errorf("%w: it has left the group", errFenced))
-		}
-		err := try(who)
-		if err == nil || errors.Is(err, errStaleEpoch) || retriable(err) {
-			return err
-		}
-		return backoff.Permanent(err)
-	}, retries(ctx, taskTimeout))
-}
-
-// loseTasks closes all tasks without a commit: they are no longer ours.
-func (t *Thread) loseTasks(reason error) error {
-	t.log.Warn("lost all tasks", "tasks", len(t.tasks), "reason", reason)
-	t.assigned = false
-	return t.closeTasks(t.all(), reason)
 }
 
 // suspend stops fetching for tasks.

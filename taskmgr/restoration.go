@@ -77,6 +77,12 @@ func (r *restoration) restore(records []*kgo.Record) error {
 // begin looks up where the changelogs of pending tasks start and end, and has
 // them read. What is the end now is enough for a task that is to run: its last
 // owner has written all that it ever will. If ctx ends, the tasks stay pending.
+//
+// Where only what is committed is read, the end is still that of all records. The last
+// owner's last transaction may be committed and not marked so in the changelog yet,
+// though its offsets count already: up to the last stable offset, the store would be
+// without it. What is open now ends soon, if not before the transaction time-out, and
+// only then the end is reached (KAFKA-10167).
 func (u *updater) begin(ctx context.Context) {
 	if len(u.pending) == 0 {
 		return

@@ -93,13 +93,11 @@ func (t *task) open() (bool, error) {
 // updating says whether the stores are with the updater.
 func (t *task) updating() bool { return t.state == restoring || t.state == standby }
 
-// demote makes a running task, whose changes are flushed, a standby: its graph
-// ends, and its stores go on from what it has written.
-func (t *task) demote() error {
-	err := t.endGraph()
+// demote makes a task a standby, whose graph has ended and whose changes are flushed
+// and committed: its stores go on from what it has written.
+func (t *task) demote() {
 	t.settle()
 	t.inputs, t.state = nil, standby
-	return t.fail(err)
 }
 
 func (t *task) endGraph() error {
@@ -297,7 +295,9 @@ func (t *task) step(in *input) error {
 			}
 		}
 	}
-	in.next, in.leaderEpoch, in.dirty = rec.Offset+1, rec.LeaderEpoch, true
+	in.next, in.leaderEpoch = rec.Offset+1, rec.LeaderEpoch
+	// A transaction marker is not worth a commit.
+	in.dirty = in.dirty || !rec.Attrs.IsControl()
 	return nil
 }
 
@@ -409,10 +409,13 @@ func (t *task) close(clean bool, reason error) error {
 		return nil
 	}
 	errs := []error{t.endGraph()}
-	if clean && was == running {
+	switch {
+	case clean && was == running && t.storage.exactlyOnce:
+		// What the graph has done as it ended is not committed, all else is.
+	case clean && was == running:
 		t.settle()
-	}
-	if clean {
+		errs = append(errs, t.checkpoint())
+	case clean:
 		errs = append(errs, t.checkpoint())
 	}
 	for _, s := range t.stores {

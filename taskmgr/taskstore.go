@@ -21,6 +21,9 @@ type storage struct {
 	cache  *state.Cache // of the thread; nil: changes are not held back
 	global *GlobalState // nil: there are no global stores
 	log    *slog.Logger
+
+	// exactlyOnce says that stores must never be found with what isn't committed.
+	exactlyOnce bool
 }
 
 // taskStore is one state store of a task.
@@ -72,8 +75,13 @@ func (s *taskStore) openAs(fresh bool) error {
 		Dir: s.dir, Fresh: fresh, Disk: s.task.storage.disk, Cache: s.task.storage.cache,
 		Record: func() any { return s.task.ctx.Moment() },
 	}
-	if s.log != nil && !s.source {
+	switch {
+	case s.log != nil && !s.source:
 		ctx.Changelog = changelog{s.task.ctx.Out, s.log}
+	case s.task.storage.exactlyOnce:
+		// A store without one would be checkpointed when it is flushed, which is
+		// before the commit.
+		ctx.Changelog = unlogged{}
 	}
 	if err := s.Open(ctx); err != nil {
 		return err
@@ -114,7 +122,10 @@ func (s *taskStore) settled() int64 {
 // checkpoint has a persistent store found as it is now, with the changelog up to
 // its position, even after a crash.
 func (s *taskStore) checkpoint() error {
-	if s.log == nil || s.position == beginning {
+	switch {
+	case s.log == nil && s.task.storage.exactlyOnce:
+		return s.Checkpoint(0)
+	case s.log == nil || s.position == beginning:
 		return nil
 	}
 	return s.Checkpoint(s.position)

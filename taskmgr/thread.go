@@ -1,6 +1,7 @@
 package taskmgr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
@@ -45,6 +47,16 @@ type Config struct {
 
 	// CommitInterval is how often offsets are committed (commit.interval.ms).
 	CommitInterval time.Duration
+
+	// TransactionalID has all that the thread does committed in transactions, under
+	// this id, and only what is committed read (exactly_once_v2, KIP-447). No two
+	// threads that run have the same; a thread that replaces another one does. Empty:
+	// at least once.
+	TransactionalID string
+
+	// TransactionTimeout is after how long the broker aborts a transaction that goes
+	// on (transaction.timeout.ms); 0: DefaultTransactionTimeout.
+	TransactionTimeout time.Duration
 
 	// Reset is where a partition without a committed offset begins
 	// (auto.offset.reset).
@@ -135,6 +147,9 @@ type Thread struct {
 	patterns bool                        // there are patterns of source topics
 	scanned  scan
 	commitAt time.Time
+
+	unfinished *news           // that an error has interrupted
+	aborts     backoff.BackOff // since the last commit; nil: none
 }
 
 // NewThread returns a thread that has not begun to do anything.
@@ -149,7 +164,7 @@ func NewThread(cfg Config) (*Thread, error) {
 
 		patterns: cfg.Topology.hasPatterns(),
 	}
-	t.storage = storage{dir: cfg.Directory, disk: cfg.Disk, global: cfg.Global, log: t.log}
+	t.storage = storage{dir: cfg.Directory, disk: cfg.Disk, global: cfg.Global, log: t.log, exactlyOnce: cfg.TransactionalID != ""}
 	if cfg.CacheBytes > 0 {
 		t.storage.cache = state.NewCache(cfg.CacheBytes)
 	}
@@ -157,10 +172,14 @@ func NewThread(cfg Config) (*Thread, error) {
 		t.cfg.Member.RebalanceTimeout = membership.DefaultRebalanceTimeout
 	}
 	opts := append(slices.Clone(cfg.Client), kgo.ClientID(cfg.ClientID))
+	if t.storage.exactlyOnce {
+		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
 	var err error
 	if t.client, err = kgo.NewClient(append(slices.Clone(opts),
 		kgo.RecordPartitioner(Partitioner()),
 		kgo.ConsumeResetOffset(cfg.Reset(time.Now())),
+		kgo.KeepControlRecords(), // or a partition that ends with one would seem to have more
 	)...); err != nil {
 		return nil, err
 	}
@@ -168,7 +187,7 @@ func NewThread(cfg Config) (*Thread, error) {
 		t.client.Close()
 		return nil, err
 	}
-	t.updater.onRestore = cfg.OnRestore
+	t.updater.onRestore, t.updater.committed = cfg.OnRestore, t.storage.exactlyOnce
 	t.SetPaused(cfg.Paused)
 	if t.loop, err = membership.NewLoop(t.client, t.cfg.Member, membership.Callbacks{
 		OnAssignment: t.mail.assignment,
@@ -201,7 +220,7 @@ func (t *Thread) Run(ctx context.Context) error {
 	})()
 
 	t.tellPositions(make(map[membership.TaskID]int64), nil) // of what is on disk
-	t.out = newProducer(life, t.client, t.cfg.OnSendError)
+	t.out = newProducer(life, t.client, t.transactions(), t.cfg.OnSendError)
 	var group errgroup.Group
 	group.Go(func() error { t.updater.run(life); return nil })
 	group.Go(func() error {
@@ -213,23 +232,30 @@ func (t *Thread) Run(ctx context.Context) error {
 	err := t.close(life, t.work(ctx, life))
 	end()
 	group.Wait()
+	t.out.disconnect()
 	t.client.Close()
 	return err
+}
+
+// transactions are those of the thread, nil where there are none.
+func (t *Thread) transactions() *transactions {
+	if t.cfg.TransactionalID == "" {
+		return nil
+	}
+	return &transactions{
+		id: t.cfg.TransactionalID, timeout: cmp.Or(t.cfg.TransactionTimeout, DefaultTransactionTimeout),
+		opts: append(slices.Clone(t.cfg.Client), kgo.ClientID(t.cfg.ClientID+"-producer")),
+	}
 }
 
 // work is the thread's main loop: take the news, poll, process, commit.
 func (t *Thread) work(ctx, life context.Context) error {
 	t.commitAt = time.Now().Add(t.cfg.CommitInterval)
 	for ctx.Err() == nil {
-		err := t.turn(ctx, life)
-		if errors.Is(err, errFenced) {
-			// Nothing is ours any more, which the group has told a commit
-			// before a heartbeat: stop at once, and have the member rejoin.
-			t.loop.Fence(err)
-			err = t.loseTasks(err)
-		}
-		if err != nil {
-			return err
+		if err := t.turn(ctx, life); err != nil {
+			if err := t.survive(ctx, life, err); err != nil {
+				return err
+			}
 		}
 		t.loop.Progress()
 	}
@@ -257,7 +283,10 @@ func (t *Thread) turn(ctx, life context.Context) error {
 	}
 	now := time.Now()
 	if now.Before(t.commitAt) {
-		return t.commit(life, t.requestedCommits())
+		if tasks := t.requestedCommits(); len(tasks) > 0 {
+			return t.commit(life, tasks)
+		}
+		return nil
 	}
 	t.commitAt = now.Add(t.cfg.CommitInterval)
 	return t.commit(life, t.runningTasks())
@@ -381,6 +410,9 @@ func (t *Thread) process(ctx context.Context, fetches kgo.Fetches) (err error) {
 	// However slow a record is, the thread looks up in time: at the end of its
 	// context, at news, at the time to commit, and to show progress.
 	until := time.Now().Add(turnTime)
+	if t.commitAt.Before(until) {
+		until = t.commitAt
+	}
 	mayGoOn := func() bool {
 		return time.Now().Before(until) && ctx.Err() == nil && !t.mail.waiting() && t.mayProcess()
 	}
@@ -458,10 +490,14 @@ func (t *Thread) close(ctx context.Context, reason error) error {
 		}
 	}
 	var task *TaskError
-	if errors.As(reason, &task) {
+	if errors.As(reason, &task) && !t.out.transactional() { // where they would be aborted
 		t.flushLetters(ctx)
 	}
-	err = errors.Join(err, t.closeTasks(t.all(), untrusted))
+	if untrusted != nil {
+		err = errors.Join(err, t.undo(ctx, t.all(), untrusted))
+	} else {
+		err = errors.Join(err, t.closeTasks(t.all(), nil))
+	}
 	if reason == nil || shutdown {
 		err = errors.Join(err, t.flushLast(ctx))
 	}
@@ -485,7 +521,13 @@ func (t *Thread) close(ctx context.Context, reason error) error {
 
 // flushLast writes what processors have sent when they were closed.
 func (t *Thread) flushLast(ctx context.Context) error {
-	if t.out.pending.Load() == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
+		return nil
+	}
+	if t.out.inTransaction() {
+		return t.commit(ctx, nil)
+	}
+	if t.out.sent.pending.Load() == 0 {
 		return nil
 	}
 	return t.out.flush(ctx)

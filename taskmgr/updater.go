@@ -39,6 +39,9 @@ type updater struct {
 	// onRestore, if not nil, is called from the updater's goroutine.
 	onRestore func(RestoreProgress)
 
+	// committed says that only what is committed is read.
+	committed bool
+
 	mu       sync.Mutex
 	orders   []order
 	pause    bool               // nothing is to be read
@@ -272,7 +275,7 @@ func (u *updater) apply(fetches kgo.Fetches) {
 		if r == nil {
 			return
 		}
-		r.end = max(r.end, p.HighWatermark)
+		r.end = max(r.end, endOf(&p, u.committed))
 		u.moved, r.moved = true, time.Now()
 		err := r.restore(p.Records)
 		if err == nil {
