@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/odradek-go/odradek/integration/kafkatest"
 	"github.com/odradek-go/odradek/streamstest"
 )
 
@@ -101,14 +102,24 @@ func caughtUp(m kmsg.StreamsGroupDescribeResponseGroupMember, tasks []kmsg.TaskI
 
 // TestWarmup: where the coordinator assigns warm-up tasks, a new instance gets a
 // large task only when it has caught up, and the old owner processes until then.
-// (Kafka 4.4's own coordinator assigns none.)
+// Kafka 4.4's own coordinator assigns none; a class of ours has it do so.
 func TestWarmup(t *testing.T) {
-	broker, err := streamstest.NewBroker()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer broker.Close()
-	c := newCluster(t, broker.Addrs())
+	t.Run("Embedded", func(t *testing.T) {
+		broker, err := streamstest.NewBroker()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(broker.Close)
+		warmsUp(t, newCluster(t, broker.Addrs()))
+	})
+	t.Run("Kafka", func(t *testing.T) {
+		kafkatest.Require(t)
+		kafka := kafkatest.New(t, kafkatest.Config{Patches: "testdata/java/refiner"})
+		warmsUp(t, newCluster(t, kafka.Addrs()))
+	})
+}
+
+func warmsUp(t *testing.T, c *cluster) {
 	in, out := c.topic(t, "in", 2), c.topic(t, "out", 1)
 	c.configure(t, "streams.num.warmup.replicas", "2")
 	c.configure(t, "streams.acceptable.recovery.lag", "10")
@@ -121,6 +132,7 @@ func TestWarmup(t *testing.T) {
 	c.counted(t, out, soFar)
 
 	b := c.start(t, wordCountTopology(in, out))
+	c.produce(t, in, parts[1]...)
 	eventually(t, "the new instance to have its share", func() error {
 		group, err := c.describe(t)
 		if err != nil {
@@ -135,7 +147,6 @@ func TestWarmup(t *testing.T) {
 		return nil
 	})
 	running(t, a, b)
-	c.produce(t, in, parts[1]...)
 	c.produce(t, in, parts[2]...)
 	c.counted(t, out, want)
 	if _, n := c.counts(t, out); n != total(want) {

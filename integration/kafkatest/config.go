@@ -38,6 +38,10 @@ type Config struct {
 	// find after Kafka's own, such as a broker plugin's.
 	ExtraClasspath []string
 
+	// Patches is a Java source file, or a folder of them, whose classes nodes
+	// find before Kafka's own of the same names. Empty: none.
+	Patches string
+
 	// JVMOptions for nodes. Nil is a choice that starts quickly and stays
 	// small, at the cost of throughput; give others, such as "-Xmx1g", to
 	// measure.

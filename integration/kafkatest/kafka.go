@@ -29,6 +29,7 @@ type Kafka struct {
 	install installation
 	dir     string
 	nodes   []*node
+	patches string // what begins the class path of all
 }
 
 // New starts a cluster for one test, and ends it with the test. It calls
@@ -111,6 +112,13 @@ func create(ctx context.Context, config Config, install installation) (*Kafka, e
 			dir:        filepath.Join(k.dir, "node-"+strconv.Itoa(i+1)),
 		})
 	}
+	if config.Patches != "" {
+		classes, err := k.install.compile(ctx, config.Patches, config.ExtraClasspath)
+		if err != nil {
+			return k, fmt.Errorf("kafkatest: compiling %s: %w", config.Patches, err)
+		}
+		k.patches = classes + string(os.PathListSeparator)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range k.nodes {
 		group.Go(func() error {
@@ -150,7 +158,7 @@ func freeAddrs(n int) ([]string, error) {
 }
 
 func (k *Kafka) java(options []string, logLevel string) javaCommand {
-	return javaCommand{options: options, classpath: k.install.classpath(k.config.ExtraClasspath...), logLevel: logLevel}
+	return javaCommand{options: options, classpath: k.patches + k.install.classpath(k.config.ExtraClasspath...), logLevel: logLevel}
 }
 
 // Version returns the version of Apache Kafka that runs.
