@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,13 +34,17 @@ var kills = flag.Int("kills", 10, "how often the application of TestKills is kil
 // brokers, the application id, the topics and the state directory.
 const victimEnv = "ODRADEK_VICTIM"
 
-// victim is the application: a count of each key, on disk, that commits often and
-// writes its files often.
-func victim(args []string) error {
-	brokers, id, in, out, dir := args[0], args[1], args[2], args[3], args[4]
+// countTopology counts the records of each key, on disk.
+func countTopology(in, out string) *streams.Topology {
 	b := streams.NewBuilder()
 	streams.Stream[string, string](b, in).GroupByKey().Count(streams.MaterializedWith("counts", serde.String, serde.Int64)).ToStream().To(out)
-	app, err := streams.NewApp(b.Build(), streams.Config{
+	return b.Build()
+}
+
+// victim is the application, which commits often and writes its files often.
+func victim(args []string) error {
+	brokers, id, in, out, dir := args[0], args[1], args[2], args[3], args[4]
+	app, err := streams.NewApp(countTopology(in, out), streams.Config{
 		ApplicationID:  id,
 		Brokers:        strings.Split(brokers, ","),
 		CommitInterval: 30 * time.Millisecond,
@@ -72,6 +77,70 @@ func TestKills(t *testing.T) {
 
 const victimPartitions = 2
 
+// killedOwner: when an instance dies, its tasks go on where they have standbys,
+// which read nothing but what was written last.
+func killedOwner(t *testing.T, c *cluster) {
+	in, out := c.topic(t, "in", victimPartitions), c.topic(t, "out", 1)
+	c.configure(t, "streams.num.standby.replicas", "1")
+	c.configure(t, "streams.session.timeout.ms", "3000")
+	sent := make(map[string]int64)
+	cmd, log := c.startVictim(t, in, out, t.TempDir())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var restored atomic.Int64
+	heir := c.start(t, countTopology(in, out), func(cfg *streams.Config) {
+		cfg.RestoreListener = func(p streams.RestoreProgress) {
+			if p.Phase == streams.RestoreEnd {
+				restored.Add(p.Records)
+			}
+		}
+	})
+	c.sendKeys(t, in, 5000, sent)
+	eventually(t, "an owner and a standby of each task", func() error {
+		group, err := c.describe(t)
+		if err != nil {
+			return err
+		}
+		active, standbys := 0, 0
+		for _, m := range group.Members {
+			active += tasksIn(m.Assignment.ActiveTasks)
+			standbys += tasksIn(m.Assignment.StandbyTasks)
+			if err := caughtUp(m, m.Assignment.StandbyTasks); err != nil {
+				return err
+			}
+		}
+		if len(group.Members) != 2 || active != victimPartitions || standbys != victimPartitions {
+			return fmt.Errorf("%d members with %d tasks and %d standbys", len(group.Members), active, standbys)
+		}
+		return nil
+	})
+	before := restored.Load()
+	const tail = 100
+	c.sendKeys(t, in, tail, sent)
+	cmd.Process.Kill()
+	c.sendKeys(t, in, 1000, sent)
+	changelog := c.id + "-counts-changelog"
+	eventually(t, "all to be counted", func() error { return c.allCounted(t, changelog, sent) })
+	if err := heir.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if n := restored.Load() - before; n > 2*tail {
+		t.Errorf("the standby's heir restored %d records, and there were %d new ones\n%s", n, tail, log)
+	}
+}
+
+// allCounted says whether the last counts of a changelog are at least what was sent.
+func (c *cluster) allCounted(t *testing.T, changelog string, sent map[string]int64) error {
+	t.Helper()
+	counts := c.latest(t, changelog)
+	for key, n := range sent {
+		if counts[key] < n {
+			return fmt.Errorf("%q is counted %d times, of %d", key, counts[key], n)
+		}
+	}
+	return nil
+}
+
 func killAgainAndAgain(t *testing.T, c *cluster) {
 	in, out, dir := c.topic(t, "in", victimPartitions), c.topic(t, "out", 1), t.TempDir()
 	changelog := c.id + "-counts-changelog"
@@ -101,17 +170,7 @@ func killAgainAndAgain(t *testing.T, c *cluster) {
 	cmd, _ := c.startVictim(t, in, out, dir)
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
-	eventually(t, "all to be counted", func() error {
-		for key, n := range c.latest(t, changelog) {
-			if n < sent[key] {
-				return fmt.Errorf("%q is counted %d times, of %d", key, n, sent[key])
-			}
-		}
-		if got := len(c.latest(t, changelog)); got != len(sent) {
-			return fmt.Errorf("%d keys are counted, of %d", got, len(sent))
-		}
-		return nil
-	})
+	eventually(t, "all to be counted", func() error { return c.allCounted(t, changelog, sent) })
 }
 
 // startVictim starts the application as a process of its own.

@@ -40,6 +40,7 @@ var scenarios = []scenario{
 	{"DamagedStore", damagedStore},
 	{"PausedInstance", pausedInstance},
 	{"InOrderOfTime", inOrderOfTime},
+	{"KilledOwner", killedOwner},
 }
 
 func TestEmbedded(t *testing.T) {

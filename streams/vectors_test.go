@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -108,6 +109,45 @@ func checkVector(t *testing.T, name string, topology *Topology) {
 	}
 	checkDescription(t, c, v)
 	checkPipe(t, topology, cfg, v)
+}
+
+// checkRestored restores the stores from what Java has written to their changelogs,
+// and compares them with those that the records have made.
+func checkRestored(t *testing.T, d *streamstest.Driver, topology *Topology, cfg Config, v vector) {
+	t.Helper()
+	c, err := topology.Compile(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := state.NewDisk(state.DiskOptions{FS: vfs.NewMem()})
+	defer disk.Close()
+	for id, sub := range c.Tasks {
+		for _, spec := range sub.Stores {
+			if spec.Changelog == "" || spec.ChangelogIsSource {
+				continue
+			}
+			s := spec.New()
+			if err := s.Open(state.OpenContext{Dir: id + "/" + s.Name(), Disk: disk}); err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range v.Pipe.Steps {
+				for _, r := range step.Output {
+					if r.Topic == spec.Changelog {
+						if err := taskmgr.RestoreRecord(s, r.record(t)); err != nil {
+							t.Errorf("restore store %q: %v", s.Name(), err)
+						}
+					}
+				}
+			}
+			got, want := contents(t, s), contents(t, streamstest.Store[state.Store](d, s.Name()))
+			if !slices.Equal(got, want) {
+				t.Errorf("store %q is restored as\n%s\nand was\n%s", s.Name(), strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 // config is the configuration that the program ran with.
@@ -208,6 +248,7 @@ func checkPipe(t *testing.T, topology *Topology, cfg Config, v vector) {
 		}
 	}
 	checkMetadata(t, d, v)
+	checkRestored(t, d, topology, cfg, v)
 	if names := d.StoreNames(); len(names) != len(v.Pipe.FinalStores) {
 		t.Errorf("the stores are %q, in Java there are %d", names, len(v.Pipe.FinalStores))
 	}

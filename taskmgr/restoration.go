@@ -64,7 +64,7 @@ func (r *restoration) restore(records []*kgo.Record) error {
 				}
 				return fmt.Errorf("offset %d has a record without a key, which no store writes: does something else produce to the topic?", rec.Offset)
 			}
-			if err := r.store.restore(rec); err != nil {
+			if err := RestoreRecord(r.store.Store, rec); err != nil {
 				return fmt.Errorf("offset %d: %w", rec.Offset, err)
 			}
 			r.records++

@@ -93,10 +93,10 @@ func (s *taskStore) openAs(fresh bool) error {
 	return nil
 }
 
-// restore writes a record of the changelog to the store.
-func (s *taskStore) restore(rec *kgo.Record) error {
+// RestoreRecord writes a record of a store's changelog to the store.
+func RestoreRecord(s state.Store, rec *kgo.Record) error {
 	timestamp := rec.Timestamp.UnixMilli()
-	h, ok := s.Store.(state.HeaderRestorer)
+	h, ok := s.(state.HeaderRestorer)
 	if !ok {
 		return s.Restore(rec.Key, rec.Value, timestamp)
 	}
