@@ -146,6 +146,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return err
 	}
 
+	var restoring func(streams.RestoreProgress)
+	if isTerminal(stderr) {
+		restoring = newProgress(stderr).listen
+	}
 	ready := make(chan struct{})
 	app, err := streams.NewApp(topology(o), streams.Config{
 		ApplicationID:    o.applicationID,
@@ -155,6 +159,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		StateDir:         o.stateDir,
 		// Every count is sent, not only the last of each word before a commit.
 		StateStoreCacheMaxBytes: -1,
+		RestoreListener:         restoring,
 		ClientOptions:           clientOptions,
 		StateListener: func(_, to streams.State) {
 			fmt.Fprintln(stderr, "wordcount:", to)
