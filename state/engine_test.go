@@ -20,6 +20,9 @@ var engines = map[string]func() (state.OpenEngine, state.OpenContext, func() err
 	"memory": func() (state.OpenEngine, state.OpenContext, func() error) {
 		return state.Memory, state.OpenContext{}, func() error { return nil }
 	},
+	"least recently used": func() (state.OpenEngine, state.OpenContext, func() error) {
+		return state.LRU(1 << 30), state.OpenContext{}, func() error { return nil }
+	},
 	"persistent": func() (state.OpenEngine, state.OpenContext, func() error) {
 		disk := smallDisk(vfs.NewMem())
 		return state.Persistent, state.OpenContext{Dir: "task/store", Disk: disk}, disk.Close

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/odradek-go/odradek/serde"
 	. "github.com/odradek-go/odradek/streams"
@@ -20,6 +21,25 @@ var mixedPrograms = map[string]func(*Builder) *Topology{
 	},
 	"45-unopt-merge-repartition": func(b *Builder) *Topology {
 		afterMap(b)
+		return b.Build()
+	},
+	"50-store-kinds-and-configs": func(b *Builder) *Topology {
+		in := Stream[string, string](b, "in")
+		g := in.GroupByKey()
+		g.Count(Materialized[string, int64]{Name: "im", StoreType: InMemory, ChangelogConfig: map[string]string{"segment.bytes": "99", "cleanup.policy": "delete"}})
+		g.Count(Materialized[string, int64]{Name: "nolog", LoggingDisabled: true})
+		g.Count(Materialized[string, int64]{Name: "lru", StoreType: InMemory, MaxEntries: 2})
+		windows := TimeWindows{Size: 10 * ms, Grace: 5 * ms}
+		// Java's suppliers of stores have a retention that their changelogs don't.
+		asWindows := map[string]string{"retention.ms": "5015"}
+		WindowedBy(g, windows).Count(Materialized[string, int64]{Name: "imw", StoreType: InMemory, Retention: time.Hour, ChangelogConfig: asWindows})
+		WindowedBy(g, windows).Count(Materialized[string, int64]{Name: "pw", Retention: 2 * time.Hour, ChangelogConfig: map[string]string{"retention.ms": "42"}})
+		sessions := SessionWindows{InactivityGap: 10 * ms, Grace: 5 * ms}
+		SessionWindowedBy(g, sessions).Count(Materialized[string, int64]{Name: "ims", StoreType: InMemory, Retention: time.Hour, ChangelogConfig: asWindows})
+		SessionWindowedBy(g, sessions).Count(Materialized[string, int64]{Name: "ps", Retention: 3 * time.Hour})
+		g.Count(Materialized[string, int64]{Name: "plainkv"})
+		Map(in, func(k, v string) (string, string) { return k, v }).GroupByKey(named("rp")).Count(Materialized[string, int64]{StoreType: InMemory})
+		Table(b, "vin", Materialized[string, string]{Name: "vst", HistoryRetention: time.Hour})
 		return b.Build()
 	},
 	"51-in-memory-dsl-default": func(b *Builder) *Topology {

@@ -21,6 +21,11 @@ type StateStore struct {
 	// TopologyConfig.StoreType says.
 	Type StoreType
 
+	// MaxEntries bounds a key-value store in memory: of more entries it forgets
+	// the ones that were least recently used (Stores.lruMap in Java), without a
+	// word to its changelog. 0: no bound.
+	MaxEntries int
+
 	// CachingEnabled holds changes back in memory, so that several of one key
 	// become one (KIP-63), until the task commits or the cache is full:
 	// Config.StateStoreCacheMaxBytes. Versioned stores and those with
@@ -137,15 +142,33 @@ func (s *StateStore) require(ok bool, format string, args ...any) {
 
 // new makes the store of one task, not yet open.
 func (s *StateStore) new() state.Store {
-	engine := state.Persistent
-	if s.Type == InMemory {
-		engine = state.Memory
-	}
-	made := s.make(engine)
+	made := s.make(s.engine())
 	if cached, ok := made.(interface{ EnableCache() }); ok && s.CachingEnabled {
 		cached.EnableCache()
 	}
 	return made
+}
+
+// engine is what the store keeps its data in.
+func (s *StateStore) engine() state.OpenEngine {
+	switch {
+	case s.Type != InMemory:
+		return state.Persistent
+	case s.MaxEntries > 0:
+		return state.LRU(s.MaxEntries)
+	}
+	return state.Memory
+}
+
+// check returns what is wrong with the settings.
+func (s *StateStore) check() error {
+	switch keyed := s.retention == 0 && s.history == 0; {
+	case s.MaxEntries < 0:
+		return fmt.Errorf("state store %q: MaxEntries is %d", s.Name, s.MaxEntries)
+	case s.MaxEntries > 0 && (s.Type != InMemory || !keyed):
+		return fmt.Errorf("state store %q: MaxEntries is for key-value stores whose type is InMemory", s.Name)
+	}
+	return nil
 }
 
 // changelogConfig are the settings of the store's changelog, as Java has them.

@@ -110,6 +110,12 @@ type Materialized[K, V any] struct {
 	// place in it.
 	HistoryRetention time.Duration
 
+	// MaxEntries bounds a table whose StoreType is InMemory and that has neither
+	// windows nor a history: of more entries it forgets the ones that were least
+	// recently used (Stores.lruMap in Java), without a change of the table. 0: no
+	// bound.
+	MaxEntries int
+
 	// CachingDisabled has each change stored and sent on by itself. Otherwise
 	// changes are held back in memory, and several of one key become one
 	// (KIP-63), until the task commits or the cache is full:
@@ -138,7 +144,7 @@ func (m Materialized[K, V]) As(processor string) Materialized[K, V] {
 // given says whether it is more than the processor's name: in Java, whether there
 // is a Materialized besides the Named.
 func (m Materialized[K, V]) given() bool {
-	return m.Name != "" || m.Key != nil || m.Value != nil || m.StoreType != DefaultStore || m.Retention != 0 || m.HistoryRetention != 0 ||
+	return m.Name != "" || m.Key != nil || m.Value != nil || m.StoreType != DefaultStore || m.Retention != 0 || m.HistoryRetention != 0 || m.MaxEntries != 0 ||
 		m.CachingDisabled || m.LoggingDisabled || m.ChangelogConfig != nil
 }
 
@@ -167,7 +173,7 @@ func (m Materialized[K, V]) versioning() versioning {
 
 // settle gives a store the settings that stores of every kind have.
 func (m Materialized[K, V]) settle(s StateStore) StateStore {
-	s.Type, s.CachingEnabled = m.StoreType, !m.CachingDisabled
+	s.Type, s.MaxEntries, s.CachingEnabled = m.StoreType, m.MaxEntries, !m.CachingDisabled
 	s.LoggingDisabled, s.ChangelogConfig = m.LoggingDisabled, m.ChangelogConfig
 	return s
 }

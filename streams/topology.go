@@ -217,6 +217,9 @@ func (t *Topology) check() error {
 		if len(s.users) == 0 {
 			errs = append(errs, fmt.Errorf("state store %q: no processor is connected to it", s.Name))
 		}
+		if err := s.StateStore.check(); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	if len(errs) == 0 {
 		return nil

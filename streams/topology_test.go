@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/odradek-go/odradek/serde"
 	. "github.com/odradek-go/odradek/streams"
@@ -91,6 +92,27 @@ func TestTopologyErrors(t *testing.T) {
 			AddProcessor(t, "p", newPassOn, "source")
 			t.AddStateStore(NewTimestampedKeyValueStore[string, untold]("s", nil, nil), "p")
 		}, []string{`"s"`, "values", "untold"}},
+		"bounded store on disk": {func(t *Topology) {
+			source(t)
+			AddProcessor(t, "p", newPassOn, "source")
+			s := NewTimestampedKeyValueStore[string, string]("s", nil, nil)
+			s.MaxEntries = 1
+			t.AddStateStore(s, "p")
+		}, []string{`"s"`, "MaxEntries", "InMemory"}},
+		"bounded store of sessions": {func(t *Topology) {
+			source(t)
+			AddProcessor(t, "p", newPassOn, "source")
+			s := NewSessionStore[string, string]("s", nil, nil, time.Hour)
+			s.Type, s.MaxEntries = InMemory, 1
+			t.AddStateStore(s, "p")
+		}, []string{`"s"`, "MaxEntries", "key-value"}},
+		"negative bound": {func(t *Topology) {
+			source(t)
+			AddProcessor(t, "p", newPassOn, "source")
+			s := NewTimestampedKeyValueStore[string, string]("s", nil, nil)
+			s.Type, s.MaxEntries = InMemory, -1
+			t.AddStateStore(s, "p")
+		}, []string{`"s"`, "MaxEntries", "-1"}},
 		"store not from a constructor": {func(t *Topology) {
 			source(t)
 			AddProcessor(t, "p", newPassOn, "source")
