@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/odradek-go/odradek/integration/kafkatest"
+)
+
+const (
+	application = "checker"
+	partitions  = 4
+	userCount   = 1000
+	groupCount  = 10
+)
+
+// check runs the pipeline, makes faults, and compares what comes of it with what has
+// to.
+func check(ctx context.Context, o options) (err error) {
+	if reason, ok := kafkatest.Available(); !ok {
+		return errors.New(reason)
+	}
+	kafka, err := kafkatest.Start(ctx, kafkatest.Config{})
+	if err != nil {
+		return err
+	}
+	defer kafka.Close()
+	proxy, err := newProxy()
+	if err != nil {
+		return err
+	}
+	defer proxy.close()
+	dir, err := os.MkdirTemp("", "odradek-checker-")
+	if err != nil {
+		return err
+	}
+	w, err := newWorkload(ctx, kafka, o)
+	if err != nil {
+		return err
+	}
+	defer w.client.Close()
+	b := &breaker{kafka: kafka, proxy: proxy, rand: rand.New(rand.NewPCG(o.seed, 0)), made: make(map[string]int)}
+	for i := range o.processes {
+		c := &child{job: job{
+			Application: application, Proxy: proxy.addr(), Dir: filepath.Join(dir, fmt.Sprint("process-", i+1)),
+			Brokers: kafka.Addrs(), Users: "users", In: "in", Out: "out", Guarantee: o.guarantee,
+		}}
+		b.children = append(b.children, c)
+		defer c.kill()
+		if err := c.start(); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err == nil {
+			err = os.RemoveAll(dir)
+		} else {
+			o.say("what the processes have on disk, and their logs, are left in %s", dir)
+		}
+	}()
+
+	o.say("%s, %d processes, seed %d", o.guarantee, o.processes, o.seed)
+	began := time.Now()
+	for b.total() < o.faults || w.sent < o.records {
+		if err := w.send(ctx, max(1, o.records/max(1, o.faults))); err != nil {
+			return err
+		}
+		if b.total() < o.faults {
+			if err := b.fault(ctx); err != nil {
+				return err
+			}
+			if b.total()%10 == 0 {
+				o.say("%v: %d records, %d faults", time.Since(began).Round(time.Second), w.sent, b.total())
+			}
+		}
+		for _, c := range b.children {
+			if err := c.ended(); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if err := w.sendEach(ctx); err != nil { // so that each count is looked at after the last fault
+		return err
+	}
+	read, err := w.verify(ctx, o)
+	for _, what := range slices.Sorted(maps.Keys(b.made)) {
+		o.say("%5d  %s", b.made[what], what)
+	}
+	o.say("%d faults made, %d records processed, %d records checked, in %v", b.total(), w.sent, read, time.Since(began).Round(time.Second))
+	return err
+}
+
+// workload is what is sent, and what has to come of it.
+type workload struct {
+	client *kgo.Client
+	adm    *kadm.Client
+	rand   *rand.Rand
+	keys   int
+	sent   int
+	want   map[string]int64 // how often each pair was sent
+}
+
+func newWorkload(ctx context.Context, kafka *kafkatest.Kafka, o options) (*workload, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(kafka.Addrs()...))
+	if err != nil {
+		return nil, err
+	}
+	w := &workload{client: client, adm: kadm.NewClient(client), rand: rand.New(rand.NewPCG(o.seed, 1)), keys: o.keys, want: make(map[string]int64)}
+	if err := w.prepare(ctx); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// prepare makes the topics, the group's settings and the table of users.
+func (w *workload) prepare(ctx context.Context) error {
+	created, err := w.adm.CreateTopics(ctx, partitions, 1, nil, "users", "in", "out")
+	if err = errors.Join(err, created.Error()); err != nil {
+		return err
+	}
+	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	r := kmsg.NewIncrementalAlterConfigsRequestResource()
+	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeGroupConfig, application
+	for name, value := range map[string]string{
+		"streams.session.timeout.ms":    fmt.Sprint(sessionTimeout.Milliseconds()),
+		"streams.heartbeat.interval.ms": "300",
+		"streams.num.standby.replicas":  "1",
+	} {
+		rc := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
+		rc.Name, rc.Value = name, &value
+		r.Configs = append(r.Configs, rc)
+	}
+	req.Resources = append(req.Resources, r)
+	resp, err := req.RequestWith(ctx, w.client)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.Resources[0].ErrorCode)
+	}
+	if err != nil {
+		return err
+	}
+	var users []*kgo.Record
+	for i := range userCount {
+		users = append(users, &kgo.Record{Topic: "users", Key: user(i), Value: []byte(group(i)), Timestamp: time.UnixMilli(1)})
+	}
+	return w.client.ProduceSync(ctx, users...).FirstErr()
+}
+
+func user(i int) []byte    { return fmt.Appendf(nil, "user-%d", i) }
+func group(i int) string   { return fmt.Sprintf("group-%d ", i%groupCount) }
+func (w *workload) n() int { return max(1, w.keys/groupCount) }
+
+// send sends n records.
+func (w *workload) send(ctx context.Context, n int) error {
+	failed := kgo.AbortingFirstErrPromise(w.client)
+	for range n {
+		w.one(ctx, w.rand.IntN(userCount), w.rand.IntN(w.n()), failed.Promise())
+	}
+	return failed.Err()
+}
+
+// sendEach sends one for each pair.
+func (w *workload) sendEach(ctx context.Context) error {
+	failed := kgo.AbortingFirstErrPromise(w.client)
+	for g := range groupCount {
+		for v := range w.n() {
+			w.one(ctx, g, v, failed.Promise())
+		}
+	}
+	return failed.Err()
+}
+
+func (w *workload) one(ctx context.Context, u, v int, promise func(*kgo.Record, error)) {
+	value := fmt.Sprintf("value-%d", v)
+	w.want[group(u)+value]++
+	w.sent++
+	w.client.Produce(ctx, &kgo.Record{Topic: "in", Key: user(u), Value: []byte(value)}, promise)
+}

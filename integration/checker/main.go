@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/odradek-go/odradek/streams"
+)
+
+// options are what is checked, and how hard.
+type options struct {
+	records   int // to process
+	faults    int // to make meanwhile
+	keys      int
+	processes int
+	guarantee streams.ProcessingGuarantee
+	seed      uint64
+	say       func(format string, args ...any)
+}
+
+func main() {
+	if isChild() {
+		exit(runChild())
+	}
+	o := options{say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
+	flag.IntVar(&o.records, "records", 1_000_000, "records to process")
+	flag.IntVar(&o.faults, "faults", 100, "faults to make meanwhile")
+	flag.IntVar(&o.keys, "keys", 1000, "different keys of the counts")
+	flag.IntVar(&o.processes, "processes", 3, "processes that share the work")
+	flag.Uint64Var(&o.seed, "seed", 1, "the faults are others with another seed")
+	atLeastOnce := flag.Bool("at-least-once", false, "check that guarantee, and not exactly once")
+	flag.Parse()
+	o.guarantee = streams.ExactlyOnceV2
+	if *atLeastOnce {
+		o.guarantee = streams.AtLeastOnce
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exit(check(ctx, o))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "checker:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
