@@ -48,13 +48,14 @@ func classify(code int16) error {
 func retriable(err error) bool {
 	var ke *kerr.Error
 	var op *net.OpError
+	var first *kgo.ErrFirstReadEOF // as of a proxy whose broker restarts
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
 		return false
 	case errors.As(err, &ke):
 		return ke.Retriable || ke == kerr.UnknownTopicID
 	}
-	return kgo.IsRetryableBrokerErr(err) || errors.As(err, &op)
+	return kgo.IsRetryableBrokerErr(err) || errors.As(err, &op) || errors.As(err, &first)
 }
 
 // topicInputs are inputs of one topic.
