@@ -91,8 +91,24 @@ func (o *output) lines() []string {
 
 // odradek is this library.
 func odradek(ctx context.Context, o options) error {
+	cfg := streams.Config{
+		ApplicationID: o.app, Brokers: []string{o.brokers}, Logger: slog.New(slog.DiscardHandler),
+		StateDir: o.state, StateStoreCacheMaxBytes: -1,
+		RestoreListener: func(p streams.RestoreProgress) {
+			switch p.Phase {
+			case streams.RestoreBegin:
+				fmt.Println("begin", time.Now().UnixMilli())
+			case streams.RestoreEnd:
+				fmt.Println("end", time.Now().UnixMilli())
+			}
+		},
+	}
+	mode, exactlyOnce := strings.CutSuffix(o.mode, "-eos")
+	if exactlyOnce {
+		cfg.ProcessingGuarantee = streams.ExactlyOnceV2
+	}
 	var topology *streams.Topology
-	switch o.mode {
+	switch mode {
 	case "map":
 		topology = streams.NewTopology()
 		streams.AddSource(topology, "source", streams.Consumed[string, []byte]{}, o.in)
@@ -100,7 +116,7 @@ func odradek(ctx context.Context, o options) error {
 		streams.AddSink(topology, "sink", o.out, streams.Produced[string, []byte]{}, "upper")
 	case "count", "disk":
 		counts := streams.MaterializedWith("counts", serde.String, serde.Int64)
-		if o.mode == "count" {
+		if mode == "count" {
 			counts.StoreType = streams.InMemory
 		}
 		b := streams.NewBuilder()
@@ -114,18 +130,7 @@ func odradek(ctx context.Context, o options) error {
 	default:
 		return fmt.Errorf("unknown mode %q", o.mode)
 	}
-	app, err := streams.NewApp(topology, streams.Config{
-		ApplicationID: o.app, Brokers: []string{o.brokers}, Logger: slog.New(slog.DiscardHandler),
-		StateDir: o.state, StateStoreCacheMaxBytes: -1,
-		RestoreListener: func(p streams.RestoreProgress) {
-			switch p.Phase {
-			case streams.RestoreBegin:
-				fmt.Println("begin", time.Now().UnixMilli())
-			case streams.RestoreEnd:
-				fmt.Println("end", time.Now().UnixMilli())
-			}
-		},
-	})
+	app, err := streams.NewApp(topology, cfg)
 	if err != nil {
 		return err
 	}
@@ -175,7 +180,7 @@ func plainLoop(ctx context.Context, o options) error {
 		fetches := client.PollRecords(ctx, 10_000)
 		fetches.EachRecord(func(r *kgo.Record) {
 			out := &kgo.Record{Topic: o.out, Key: r.Key, Timestamp: r.Timestamp}
-			if o.mode == "map" {
+			if strings.HasPrefix(o.mode, "map") {
 				out.Value = upperCase(r.Value)
 			} else {
 				counts[string(r.Key)]++

@@ -21,18 +21,23 @@ public class Bench {
         p.put("group.protocol", "streams");
         p.put("auto.offset.reset", "earliest");
         p.put("statestore.cache.max.bytes", "0");
+        String mode = args[2];
+        if (mode.endsWith("-eos")) {
+            mode = mode.substring(0, mode.length() - 4);
+            p.put("processing.guarantee", "exactly_once_v2");
+        }
         StreamsBuilder b = new StreamsBuilder();
         KStream<String, byte[]> in = b.stream(args[3], Consumed.with(Serdes.String(), Serdes.ByteArray()));
-        if (args[2].equals("map")) {
+        if (mode.equals("map")) {
             in.mapValues(Bench::upper).to(args[4], Produced.with(Serdes.String(), Serdes.ByteArray()));
-        } else if (args[2].equals("restore")) {
+        } else if (mode.equals("restore")) {
             in.groupByKey(Grouped.with(Serdes.String(), Serdes.ByteArray()))
                 .reduce((before, now) -> now, Materialized.<String, byte[]>as(Stores.persistentKeyValueStore("store"))
                     .withKeySerde(Serdes.String()).withValueSerde(Serdes.ByteArray()))
                 .toStream().to(args[4], Produced.with(Serdes.String(), Serdes.ByteArray()));
         } else {
             in.groupByKey(Grouped.with(Serdes.String(), Serdes.ByteArray()))
-                .count(Materialized.<String, Long>as(args[2].equals("disk") ? Stores.persistentKeyValueStore("counts") : Stores.inMemoryKeyValueStore("counts"))
+                .count(Materialized.<String, Long>as(mode.equals("disk") ? Stores.persistentKeyValueStore("counts") : Stores.inMemoryKeyValueStore("counts"))
                     .withKeySerde(Serdes.String()).withValueSerde(Serdes.Long()))
                 .toStream().to(args[4], Produced.with(Serdes.String(), Serdes.Long()));
         }
