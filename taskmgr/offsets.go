@@ -53,7 +53,7 @@ func retriable(err error) bool {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kgo.ErrClientClosed):
 		return false
 	case errors.As(err, &ke):
-		return ke.Retriable || ke == kerr.UnknownTopicID
+		return ke.Retriable || ke == kerr.UnknownTopicID || ke == kerr.ConcurrentTransactions
 	}
 	return kgo.IsRetryableBrokerErr(err) || errors.As(err, &op) || errors.As(err, &first)
 }

@@ -108,6 +108,7 @@ func check(ctx context.Context, o options) (err error) {
 // workload is what is sent, and what has to come of it.
 type workload struct {
 	client *kgo.Client
+	failed *kgo.FirstErrPromise
 	adm    *kadm.Client
 	rand   *rand.Rand
 	keys   int
@@ -116,11 +117,11 @@ type workload struct {
 }
 
 func newWorkload(ctx context.Context, kafka *kafkatest.Kafka, o options) (*workload, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(kafka.Addrs()...))
+	client, err := kgo.NewClient(kgo.SeedBrokers(kafka.Addrs()...), kgo.UnknownTopicRetries(-1)) // as while a broker restarts
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{client: client, adm: kadm.NewClient(client), rand: rand.New(rand.NewPCG(o.seed, 1)), keys: o.keys, want: make(map[string]int64)}
+	w := &workload{client: client, failed: kgo.AbortingFirstErrPromise(client), adm: kadm.NewClient(client), rand: rand.New(rand.NewPCG(o.seed, 1)), keys: o.keys, want: make(map[string]int64)}
 	if err := w.prepare(ctx); err != nil {
 		client.Close()
 		return nil, err
@@ -167,27 +168,28 @@ func (w *workload) n() int { return max(1, w.keys/groupCount) }
 
 // send sends n records.
 func (w *workload) send(ctx context.Context, n int) error {
-	failed := kgo.AbortingFirstErrPromise(w.client)
 	for range n {
-		w.one(ctx, w.rand.IntN(userCount), w.rand.IntN(w.n()), failed.Promise())
+		w.one(ctx, w.rand.IntN(userCount), w.rand.IntN(w.n()))
 	}
-	return failed.Err()
+	return ctx.Err()
 }
 
-// sendEach sends one for each pair.
+// sendEach sends one for each pair, and waits until all is sent.
 func (w *workload) sendEach(ctx context.Context) error {
-	failed := kgo.AbortingFirstErrPromise(w.client)
 	for g := range groupCount {
 		for v := range w.n() {
-			w.one(ctx, g, v, failed.Promise())
+			w.one(ctx, g, v)
 		}
 	}
-	return failed.Err()
+	if err := w.failed.Err(); err != nil {
+		return fmt.Errorf("send the input: %w", err)
+	}
+	return nil
 }
 
-func (w *workload) one(ctx context.Context, u, v int, promise func(*kgo.Record, error)) {
+func (w *workload) one(ctx context.Context, u, v int) {
 	value := fmt.Sprintf("value-%d", v)
 	w.want[group(u)+value]++
 	w.sent++
-	w.client.Produce(ctx, &kgo.Record{Topic: "in", Key: user(u), Value: []byte(value)}, promise)
+	w.client.Produce(ctx, &kgo.Record{Topic: "in", Key: user(u), Value: []byte(value)}, w.failed.Promise())
 }

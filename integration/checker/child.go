@@ -60,11 +60,12 @@ func runChild() error {
 }
 
 // pipeline counts, for each pair of a user's group and a value, how often it comes: a
-// join with the table of users, a repartition, and a count in a store on disk.
+// join with the table of users, a repartition, and a count in a store on disk. A user
+// that isn't found, which must not be, makes a pair that nobody has sent.
 func pipeline(users, in, out string) *streams.Topology {
 	b := streams.NewBuilder()
 	groups := streams.Table[string, string](b, users)
-	joined := streams.JoinTable(streams.Stream[string, string](b, in), groups, func(value, group string) string { return group + value })
+	joined := streams.LeftJoinTable(streams.Stream[string, string](b, in), groups, func(value, group string) string { return group + value })
 	streams.GroupBy(joined, func(_, value string) string { return value }, streams.Grouped[string, string]{Name: "pairs"}).
 		Count(streams.MaterializedWith("counts", serde.String, serde.Int64)).ToStream().To(out)
 	return b.Build()

@@ -28,6 +28,9 @@ func (w *workload) verify(ctx context.Context, o options) (read int, err error) 
 	err = w.follow(ctx, "out", func(r *kgo.Record) (done bool) {
 		read++
 		key, n := string(r.Key), int64(binary.BigEndian.Uint64(r.Value))
+		if w.want[key] == 0 && len(wrong) < 20 {
+			wrong = append(wrong, fmt.Errorf("%q: nobody has sent that (out-%d@%d)", key, r.Partition, r.Offset))
+		}
 		if exactly && n != got[key]+1 && len(wrong) < 20 {
 			wrong = append(wrong, fmt.Errorf("%q: count %d follows %d (out-%d@%d)", key, n, got[key], r.Partition, r.Offset))
 		}
@@ -38,6 +41,9 @@ func (w *workload) verify(ctx context.Context, o options) (read int, err error) 
 		return open == 0
 	})
 	if err != nil {
+		if n, e := w.readAll(ctx, "in", func(*kgo.Record) {}); e != nil || n != w.sent {
+			err = errors.Join(err, fmt.Errorf("of %d records sent, the input has %d", w.sent, n), e)
+		}
 		for key, n := range w.want {
 			if got[key] < n && len(wrong) < 20 {
 				wrong = append(wrong, fmt.Errorf("%q: %d of %d are counted", key, got[key], n))
@@ -46,7 +52,7 @@ func (w *workload) verify(ctx context.Context, o options) (read int, err error) 
 		return read, errors.Join(append(wrong, err)...)
 	}
 	if !exactly {
-		return read, nil
+		return read, errors.Join(wrong...)
 	}
 	// Whatever came after the last count that was waited for is one too many.
 	last := make(map[string]int64)
