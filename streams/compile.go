@@ -81,11 +81,16 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 		Description:   &kmsg.TopologyDescription{},
 		OnRecordError: cfg.onRecordError,
 	}
+	global := t.globalStores()
 	for _, sub := range subs {
 		id := strconv.Itoa(sub.id)
+		if sub.global() {
+			c.addGlobal(sub, topicName)
+			continue
+		}
 		spec := taskmgr.Subtopology{
 			NewGraph: func(ctx *taskmgr.Context) (taskmgr.Graph, error) {
-				return newGraph(sub.nodes, &taskContext{Context: ctx, topicName: topicName})
+				return newGraph(sub.nodes, &taskContext{Context: ctx, topicName: topicName, global: global})
 			},
 		}
 		wire := kmsg.NewStreamsGroupHeartbeatRequestTopologySubtopology()
@@ -150,6 +155,11 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 	slices.SortFunc(c.Heartbeat.Subtopologies, func(a, b kmsg.StreamsGroupHeartbeatRequestTopologySubtopology) int {
 		return cmp.Compare(a.SubtopologyID, b.SubtopologyID) // as strings, so "10" before "2"
 	})
+	if c.Global != nil {
+		c.Global.NewGraph = func(ctx *taskmgr.Context) (taskmgr.Graph, error) {
+			return newGraph(globalNodes(subs), &taskContext{Context: ctx, topicName: topicName, global: global})
+		}
+	}
 	return c, addCopartitionGroups(c.Heartbeat, t.copartitionGroups(topicName))
 }
 
@@ -177,20 +187,25 @@ func sortTopics(topics []kmsg.TopicInfo) {
 func (s *subtopology) describe(id string, topicName func(string) string) kmsg.TopologyDescriptionSubtopology {
 	d := kmsg.TopologyDescriptionSubtopology{SubtopologyID: id}
 	for _, n := range s.nodes {
-		dn := kmsg.TopologyDescriptionNode{Name: n.name, NodeType: int8(n.kind), Stores: slices.Sorted(slices.Values(n.stores))}
-		for _, topic := range n.topics {
-			dn.SourceTopics = append(dn.SourceTopics, topicName(topic))
-		}
-		slices.Sort(dn.SourceTopics)
-		if n.topic != "" {
-			dn.SinkTopic = kmsg.StringPtr(topicName(n.topic))
-		}
-		for _, child := range n.children {
-			dn.Successors = append(dn.Successors, child.name)
-		}
-		slices.Sort(dn.Successors)
-		d.Nodes = append(d.Nodes, dn)
+		d.Nodes = append(d.Nodes, n.wireDescription(topicName))
 	}
 	slices.SortFunc(d.Nodes, func(a, b kmsg.TopologyDescriptionNode) int { return cmp.Compare(a.Name, b.Name) })
+	return d
+}
+
+// wireDescription is the node as the broker keeps it.
+func (n *node) wireDescription(topicName func(string) string) kmsg.TopologyDescriptionNode {
+	d := kmsg.TopologyDescriptionNode{Name: n.name, NodeType: int8(n.kind), Stores: slices.Sorted(slices.Values(n.stores))}
+	for _, topic := range n.topics {
+		d.SourceTopics = append(d.SourceTopics, topicName(topic))
+	}
+	slices.Sort(d.SourceTopics)
+	if n.topic != "" {
+		d.SinkTopic = kmsg.StringPtr(topicName(n.topic))
+	}
+	for _, child := range n.children {
+		d.Successors = append(d.Successors, child.name)
+	}
+	slices.Sort(d.Successors)
 	return d
 }

@@ -19,14 +19,20 @@ func (t *Topology) Describe() (string, error) {
 	b.WriteString("Topologies:\n")
 	indent := "   " // the first one's, as in Java
 	for _, sub := range t.subtopologies() {
-		fmt.Fprintf(&b, "%sSub-topology: %d\n", indent, sub.id)
+		fmt.Fprintf(&b, "%sSub-topology: %d", indent, sub.id)
 		indent = "  "
+		if sub.global() {
+			b.WriteString(" for global store (will not generate tasks)")
+		}
+		b.WriteString("\n")
 		nodes := described(sub)
 		slices.SortFunc(nodes, bySize)
 		for _, n := range nodes {
 			n.describe(&b)
 		}
-		b.WriteString("\n")
+		if !sub.global() {
+			b.WriteString("\n")
+		}
 	}
 	return b.String(), nil
 }

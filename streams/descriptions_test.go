@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/odradek-go/odradek/serde"
 	. "github.com/odradek-go/odradek/streams"
@@ -150,6 +151,51 @@ var describedPrograms = map[string]func(*Builder) *Topology{
 		JoinTable(Stream[string, string](b, "s"), j, concat).To("o2")
 		return b.Build(optimizeAll)
 	},
+	"global-tables": func(b *Builder) *Topology {
+		Stream[string, string](b, "first").To("o0")
+		g := GlobalTable(b, "gt", Consumed[string, string]{Name: "gsrc"})
+		byValue := func(_, v string) (string, bool) { return v, true }
+		JoinGlobalTable(keyed(b, "in"), g, byValue, concat).GroupByKey().Count()
+		store := func(name string) StateStore { return NewKeyValueStore[string, string](name, nil, nil) }
+		GlobalStore(b, store("gs"), "gst", newFilling("gs", same), nullableText())
+		GlobalStore(b, store("gs2"), "gst2", newFilling("gs2", same), nullableText().As("named"))
+		LeftJoinGlobalTable(keyed(b, "in2"), g, byValue, concat, "lj").GroupByKey().Count()
+		return b.Build()
+	},
+	"stream-joins": func(b *Builder) *Topology {
+		l, r := keyed(b, "l"), keyed(b, "r")
+		Join(l, r, concat, window).To("o1")
+		LeftJoin(l, r, concat, window, streamJoined("named", "")).To("o2")
+		OuterJoin(Stream[string, string](b, "p"), r, concat, window, streamJoined("oj", "st")).To("o3")
+		LeftJoin(l, Stream[string, string](b, "q"), concat, window, streamJoined("", "st2")).To("o4")
+		return b.Build()
+	},
+	"stream-joins-with-own-stores": func(b *Builder) *Topology {
+		l, r := Stream[string, string](b, "l"), Stream[string, string](b, "r")
+		OuterJoin(l, r, concat, window, StreamJoined[string, string, string]{ThisStoreName: "one", OtherStoreName: "two"}).To("o1")
+		LeftJoin(l, r, concat, window, StreamJoined[string, string, string]{Name: "m", StoreName: "base", ThisStoreName: "this"}).To("o2")
+		return b.Build()
+	},
+	"stream-joins-optimized": func(b *Builder) *Topology {
+		s := keyed(b, "in")
+		Join(s, s, concat, window).To("o1")
+		OuterJoin(s, s, concat, window, streamJoined("oj", "")).To("o2")
+		a, again := Stream[string, string](b, "a"), Stream[string, string](b, "a")
+		Join(a, again, concat, window).To("o3")
+		LeftJoin(a, a, concat, window, streamJoined("x", "y")).GroupByKey().Count()
+		return b.Build(optimizeAll)
+	},
+	"stream-self-join-of-repartitioned": func(b *Builder) *Topology {
+		s := keyed(b, "in")
+		Join(s, s, concat, window).To("o1")
+		LeftJoin(s, s, concat, window, streamJoined("n", "")).To("o2")
+		return b.Build()
+	},
+	"stream-table-grace-join": func(b *Builder) *Topology {
+		t := Table(b, "t", Materialized[string, string]{Name: "vt", HistoryRetention: 5 * time.Minute})
+		JoinTable(keyed(b, "in"), TableMapValues(t, same), concat, Joined[string, string, string]{Grace: new(time.Minute)}).To("o1")
+		return b.Build()
+	},
 	"split-named": func(b *Builder) *Topology {
 		m := keyed(b, "in").Split("sp-").Branch(all).Branch(all, Branched[string, string]{Name: "b2"}).NoDefaultBranch()
 		m["sp-1"].GroupByKey().Count()
@@ -162,6 +208,12 @@ var optimizeAll = TopologyConfig{Optimization: OptimizeAll}
 
 func keyed(b *Builder, topic string) *KStream[string, string] {
 	return SelectKey(Stream[string, string](b, topic), func(_, v string) string { return v })
+}
+
+var window = TimeDifference(20 * time.Millisecond)
+
+func streamJoined(name, store string) StreamJoined[string, string, string] {
+	return StreamJoined[string, string, string]{Name: name, StoreName: store}
 }
 
 func named(name string) Grouped[string, string] { return Grouped[string, string]{Name: name} }

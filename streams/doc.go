@@ -19,19 +19,14 @@
 // Operators have Java's names. One that changes a type is a function, since Go's
 // methods can't: MapValues(s, f); any other is a method: s.Filter(f). Where Java
 // has one name for several receivers or arguments, the word Table says which is a
-// table: [TableMapValues] maps the values of a table, [JoinTable] joins a stream
-// with a table, [TableJoin] a table with a table, [TableForeignKeyJoin] by another
-// key than the tables' own; [WindowedAggregate] aggregates windows of time,
-// [SessionAggregate] sessions. A function that sees the key too is a variant WithKey. Names, serdes and stores are given with option structs,
-// Java's Consumed, Produced, Grouped, Materialized, Joined and Repartitioned; Named
-// beside a Materialized is its Processor. Serdes may be left out where the stream
-// or [serde.For] knows them.
-//
-// Grouped streams are aggregated as a whole or in windows, whose results have keys of
-// type [serde.Windowed]:
-//
-//	perMinute := streams.WindowedBy(words.GroupByKey(), streams.TimeWindows{Size: time.Minute, Grace: time.Second})
-//	counts := perMinute.EmitStrategy(streams.OnWindowClose).Count()
+// table: [TableMapValues] maps the values of a table. [Join] joins a stream with a
+// stream, [JoinTable] with a table, [JoinGlobalTable] with a global one; [TableJoin]
+// joins a table with a table, [TableForeignKeyJoin] by another key than their own.
+// [WindowedAggregate] aggregates windows of time, [SessionAggregate] sessions. A
+// function that sees the key too is a variant WithKey. Names, serdes and stores are
+// given with option structs, Java's Consumed, Produced, Grouped, Materialized, Joined,
+// StreamJoined, TableJoined and Repartitioned; Named beside a Materialized is its
+// Processor. Serdes may be left out where the stream or [serde.For] knows them.
 //
 // [Builder.Build] takes the topology.optimization of Java in a [TopologyConfig].
 // [App.Run] returns when its context ends, with all that was

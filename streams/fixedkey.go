@@ -69,7 +69,7 @@ func addFixedKeyProcessor[K, V, VOut any](t *Topology, name string, newProcessor
 	n := addNode[K, V, K, VOut](t, name, parents, nil)
 	n.make = func(ctx *taskContext) (running, error) {
 		p := &fixedKeyNode[K, V, VOut]{processor: newProcessor()}
-		p.ctx = &FixedKeyProcessorContext[K, VOut]{TaskContext{ctx.Context, name, n.stores}, &p.emitter}
+		p.ctx = &FixedKeyProcessorContext[K, VOut]{ctx.taskContext(name, n.stores), &p.emitter}
 		return p, nil
 	}
 }

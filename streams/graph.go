@@ -94,8 +94,15 @@ func (g *graph) Close() error {
 type taskContext struct {
 	*taskmgr.Context
 	topicName func(string) string // a topic's name in the cluster
+	global    []string            // global stores
 	onClose   []func() error      // what nodes want done at the end, besides their own close
 	shared    map[any]any         // what several nodes have in common, by what they know it by
+}
+
+// taskContext is what a node's code knows of the task, with the stores that the node is
+// connected to.
+func (ctx *taskContext) taskContext(node string, stores []string) TaskContext {
+	return TaskContext{ctx.Context, node, stores, ctx.global}
 }
 
 // shared is what the nodes of a task have in common that know it by key. The first of

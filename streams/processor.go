@@ -42,7 +42,8 @@ func (c *ProcessorContext[K, V]) ForwardTo(child string, r Record[K, V]) error {
 type TaskContext struct {
 	task   *taskmgr.Context
 	node   string
-	stores []string
+	stores []string // that it is connected to
+	global []string // that everyone can read
 }
 
 // TaskID is the id of the task.
@@ -60,7 +61,7 @@ func (c *TaskContext) RecordMetadata() (topic string, partition int32, offset in
 }
 
 func (c *TaskContext) store(name string) (state.Store, error) {
-	if !slices.Contains(c.stores, name) {
+	if !slices.Contains(c.stores, name) && !slices.Contains(c.global, name) {
 		return nil, fmt.Errorf("streams: processor %q is not connected to a state store %q, only to %q", c.node, name, c.stores)
 	}
 	return c.task.Store(name), nil
@@ -72,8 +73,8 @@ type StoreContext interface {
 	store(name string) (state.Store, error)
 }
 
-// GetStore returns a store that the processor is connected to. S is the store's
-// type, such as *state.TimestampedKeyValue[string, int64].
+// GetStore returns a store that the processor is connected to, or a global one, which
+// can only be read. S is the store's type, such as *state.TimestampedKeyValue[string, int64].
 func GetStore[S state.Store](ctx StoreContext, name string) (S, error) {
 	var none S
 	s, err := ctx.store(name)

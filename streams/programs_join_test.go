@@ -48,6 +48,21 @@ var joinPrograms = map[string]func(*Builder) *Topology{
 		LeftJoinTable(Stream(b, "in2", nullableText()), t, plus).To("out2", ProducedWith(serde.String, text))
 		return b.Build()
 	},
+	"39-globalktable-join": func(b *Builder) *Topology {
+		g := GlobalTable(b, "gt", nullableText(), Materialized[string, *string]{Name: "gstore"})
+		g2 := GlobalTable(b, "gt2", nullableText())
+		s := Stream(b, "in", nullableKeys())
+		byValue := func(_, v *string) (string, bool) { return *v, true }
+		JoinGlobalTable(s, g, byValue, plus).To("out1", ProducedWith(text, text))
+		LeftJoinGlobalTable(s, g, byValue, plus, "glj").To("out2", ProducedWith(text, text))
+		JoinGlobalTableWithKeys(s, g2, func(k, _ *string) (key string, ok bool) {
+			if k != nil {
+				key, ok = *k, true
+			}
+			return key, ok
+		}, func(k *string, mapped string, v, g *string) *string { return new(*k + *v + *g) }).To("out3", ProducedWith(text, text))
+		return b.Build()
+	},
 	"42-versioned-store": func(b *Builder) *Topology {
 		t := Table(b, "in", Materialized[string, string]{Name: "vs", HistoryRetention: 100 * time.Millisecond})
 		t.ToStream().To("out")
@@ -65,6 +80,16 @@ var joinPrograms = map[string]func(*Builder) *Topology{
 			return key, ok
 		}, func(l, r string) string { return l + "+" + r }).ToStream().To("out")
 		return b.Build()
+	},
+	"48-papi-global-readonly": func(*Builder) *Topology {
+		t := NewTopology()
+		AddGlobalStore(t, NewKeyValueStore[string, *string]("g", nil, text), "gsrc", nullableText(), "gtopic", "gproc", newFilling("g", strings.ToUpper))
+		AddSource(t, "src", Consumed[string, string]{}, "in")
+		AddProcessor(t, "p", func() Processor[string, string, string, string] { return &lookingUp{} }, "src")
+		AddSink(t, "k", "out", Produced[string, string]{}, "p")
+		AddReadOnlyStateStore(t, NewKeyValueStore[string, *string]("ro", nil, text), "rosrc", nullableText(), "rotopic", "roproc", newFilling("ro", same))
+		t.ConnectProcessorAndStateStores("p", "ro")
+		return t
 	},
 	"61-joins-copartition": func(b *Builder) *Topology {
 		t, bs := Table[string, string](b, "t"), Stream[string, string](b, "b")
@@ -101,5 +126,59 @@ func (p *versioning) Process(r Record[string, *string]) error {
 }
 
 func (*versioning) Close() error { return nil }
+
+// filling puts values into a store.
+type filling struct {
+	name  string
+	f     func(string) string
+	store *state.KeyValue[string, *string]
+}
+
+func newFilling(store string, f func(string) string) func() Processor[string, *string, Nothing, Nothing] {
+	return func() Processor[string, *string, Nothing, Nothing] { return &filling{name: store, f: f} }
+}
+
+func (p *filling) Init(ctx *ProcessorContext[Nothing, Nothing]) (err error) {
+	p.store, err = GetStore[*state.KeyValue[string, *string]](ctx, p.name)
+	return err
+}
+
+func (p *filling) Process(r Record[string, *string]) error {
+	if r.ValueNull {
+		return p.store.Delete(r.Key, r.Timestamp)
+	}
+	return p.store.Put(r.Key, new(p.f(*r.Value)), r.Timestamp)
+}
+
+func (*filling) Close() error { return nil }
+
+// lookingUp sends on values with what a global and a read-only store have.
+type lookingUp struct {
+	ctx        *ProcessorContext[string, string]
+	global, ro *state.KeyValue[string, *string]
+}
+
+func (p *lookingUp) Init(ctx *ProcessorContext[string, string]) (err error) {
+	p.ctx = ctx
+	if p.global, err = GetStore[*state.KeyValue[string, *string]](ctx, "g"); err == nil {
+		p.ro, err = GetStore[*state.KeyValue[string, *string]](ctx, "ro")
+	}
+	return err
+}
+
+func (p *lookingUp) Process(r Record[string, string]) error {
+	global, _, err := p.global.Get(r.Value)
+	if err != nil {
+		return err
+	}
+	ro, _, err := p.ro.Get(r.Key)
+	if err != nil {
+		return err
+	}
+	r.Value += "/" + orNull(global) + "/" + orNull(ro)
+	return p.ctx.Forward(r)
+}
+
+func (*lookingUp) Close() error { return nil }
 
 func nullableKeys() Consumed[*string, *string] { return ConsumedWith(text, text) }

@@ -2,6 +2,7 @@ package streams_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -177,4 +178,62 @@ func lateAlone(m *modelJoin, r joinedRecord) bool {
 		return r.time+m.after < m.time
 	}
 	return r.time+m.before < m.time
+}
+
+// TestStreamJoinErrors: a join that can't be is an error that names the operator.
+func TestStreamJoinErrors(t *testing.T) {
+	type untold struct{}
+	for says, join := range map[string]func(b *Builder, l, r *KStream[string, string]){
+		"LeftJoin: the windows end before they begin: Before is -3ms and After 2ms": func(_ *Builder, l, r *KStream[string, string]) {
+			LeftJoin(l, r, concat, millisWindows(-3, 2, 0))
+		},
+		"OuterJoin: the grace period is -1ms": func(_ *Builder, l, r *KStream[string, string]) {
+			OuterJoin(l, r, concat, TimeDifference(time.Second).WithGrace(-time.Millisecond))
+		},
+		"Join: no serdes": func(_ *Builder, l, r *KStream[string, string]) {
+			Join(l, MapValues(r, func(string) untold { return untold{} }), func(l string, _ untold) string { return l }, window)
+		},
+		"belong to different Builders": func(b *Builder, l, _ *KStream[string, string]) {
+			Join(l, Stream[string, string](NewBuilder(), "r"), concat, window)
+		},
+	} {
+		b := NewBuilder()
+		join(b, Stream[string, string](b, "l"), Stream[string, string](b, "r"))
+		if _, err := b.Build().Compile(Config{ApplicationID: "app"}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v does not say %s", err, says)
+		}
+	}
+}
+
+// TestStreamJoinChangelogs: the settings of the changelogs are those that Java gives them.
+func TestStreamJoinChangelogs(t *testing.T) {
+	b := NewBuilder()
+	l, r := Stream[string, string](b, "l"), Stream[string, string](b, "r")
+	own := StreamJoined[string, string, string]{ThisStoreName: "one", OtherStoreName: "two", ChangelogConfig: map[string]string{"segment.bytes": "7"}}
+	OuterJoin(l, r, concat, TimeDifference(10*time.Millisecond), own)
+	OuterJoin(l, r, concat, TimeDifference(10*time.Millisecond), StreamJoined[string, string, string]{
+		StoreName: "n", ChangelogConfig: map[string]string{"segment.bytes": "8", "retention.ms": "5", "cleanup.policy": "compact"},
+	})
+	Join(l, r, concat, TimeDifference(10*time.Millisecond), StreamJoined[string, string, string]{StoreName: "unlogged", LoggingDisabled: true})
+	c := compile(t, b.Build())
+	got := make(map[string]string)
+	for _, topic := range c.Heartbeat.Subtopologies[0].StateChangelogTopics {
+		for _, config := range topic.Configs {
+			if config.Key != "message.timestamp.type" {
+				got[topic.Topic] += config.Key + "=" + config.Value + " "
+			}
+		}
+	}
+	want := map[string]string{
+		"app-one-changelog": "cleanup.policy=compact,delete retention.ms=86400020 ",
+		"app-two-changelog": "cleanup.policy=compact,delete retention.ms=86400020 ",
+
+		"app-one-outer-shared-join-store-changelog": "cleanup.policy=compact segment.bytes=7 ",
+		"app-n-outer-this-join-store-changelog":     "cleanup.policy=delete retention.ms=5 segment.bytes=8 ",
+		"app-n-outer-other-join-store-changelog":    "cleanup.policy=delete retention.ms=5 segment.bytes=8 ",
+		"app-n-outer-shared-join-store-changelog":   "cleanup.policy=compact retention.ms=5 segment.bytes=8 ",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the changelogs are %q, in Java %q", got, want)
+	}
 }

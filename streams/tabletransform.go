@@ -108,7 +108,7 @@ func (k *transformedTable[K, V, VOut]) view() view[K, VOut] {
 // openTransform opens a transformer for values that are looked up.
 func (k *transformedTable[K, V, VOut]) openTransform(ctx *taskContext) (func(key K, v V, timestamp int64, exists bool, err error) (VOut, int64, bool, error), error) {
 	transformer := k.newTransformer()
-	if err := transformer.Init(&TaskContext{ctx.Context, k.name, k.stores}); err != nil {
+	if err := transformer.Init(new(ctx.taskContext(k.name, k.stores))); err != nil {
 		return nil, fmt.Errorf("%s: %w", k.name, err)
 	}
 	ctx.onClose = append(ctx.onClose, transformer.Close)
@@ -130,7 +130,7 @@ func (k *transformedTable[K, V, VOut]) write(t *Topology, name string, parents [
 	node := addNode[K, change[V], K, change[VOut]](t, name, parents, nil)
 	node.make = func(ctx *taskContext) (running, error) {
 		out, err := newTableOut[K, VOut](ctx, k.store, old)
-		return &transformedNode[K, V, VOut]{tableOut: out, transformer: k.newTransformer(), ctx: &TaskContext{ctx.Context, name, node.stores}}, err
+		return &transformedNode[K, V, VOut]{tableOut: out, transformer: k.newTransformer(), ctx: new(ctx.taskContext(name, node.stores))}, err
 	}
 }
 

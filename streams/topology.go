@@ -47,12 +47,14 @@ type node struct {
 	stores   []string // that a processor uses
 	in, out  reflect.Type
 	make     func(*taskContext) (running, error)
+	global   bool // it fills a global store
 }
 
 // store is one state store of a topology and the processors that use it.
 type store struct {
 	StateStore
-	users []*node
+	users  []*node
+	global bool
 }
 
 // NewTopology returns an empty topology.
@@ -98,7 +100,7 @@ func AddProcessor[KIn, VIn, KOut, VOut any](t *Topology, name string, newProcess
 	n := addNode[KIn, VIn, KOut, VOut](t, name, parents, nil)
 	n.make = func(ctx *taskContext) (running, error) {
 		p := &processorNode[KIn, VIn, KOut, VOut]{processor: newProcessor()}
-		p.ctx = &ProcessorContext[KOut, VOut]{TaskContext{ctx.Context, name, n.stores}, &p.emitter}
+		p.ctx = &ProcessorContext[KOut, VOut]{ctx.taskContext(name, n.stores), &p.emitter}
 		return p, nil
 	}
 }
@@ -144,6 +146,8 @@ func (t *Topology) ConnectProcessorAndStateStores(processor string, stores ...st
 			t.errorf("state store %q: there is no processor %q to connect it to", name, processor)
 		case i < 0:
 			t.errorf("processor %q: there is no state store %q to connect it to", processor, name)
+		case t.stores[i].global:
+			t.errorf("processor %q: state store %q is global, and used without being connected to it", processor, name)
 		case !slices.Contains(n.stores, name):
 			t.stores[i].users = append(t.stores[i].users, n)
 			n.stores = append(n.stores, name)
@@ -183,6 +187,8 @@ func (t *Topology) add(n *node, parents ...string) {
 		switch {
 		case p == nil || p == n:
 			t.errorf("node %q: there is no node %q to be its parent", n.name, name)
+		case p.global:
+			t.errorf("node %q: its parent %q fills a global store, and has no other children", n.name, name)
 		case p.kind == sinkKind:
 			t.errorf("node %q: its parent %q is a sink, which has no children", n.name, name)
 		case p.out != n.in:

@@ -38,15 +38,9 @@ type vector struct {
 	Description struct {
 		Subtopologies []struct {
 			SubtopologyID string
-			Nodes         []struct {
-				Name         string
-				NodeType     int8
-				SourceTopics []string
-				SinkTopic    *string
-				Stores       []string
-				Successors   []string
-			}
+			Nodes         []vectorNode
 		}
+		GlobalStores []struct{ Source, Processor vectorNode }
 	} `json:"topology_description_update"`
 	Pipe struct {
 		Steps []struct {
@@ -61,6 +55,15 @@ type vector struct {
 		} `json:"final_stores"`
 		Committed map[string]struct{ Metadata []byte } `json:"final_committed_offsets"`
 	}
+}
+
+type vectorNode struct {
+	Name         string
+	NodeType     int8
+	SourceTopics []string
+	SinkTopic    *string
+	Stores       []string
+	Successors   []string
 }
 
 type vectorRecord struct {
@@ -210,18 +213,29 @@ func checkHeartbeat(t *testing.T, c *Compiled, version int16, want []byte) {
 
 func checkDescription(t *testing.T, c *Compiled, v vector) {
 	t.Helper()
+	if len(c.Description.GlobalStores) != len(v.Description.GlobalStores) {
+		t.Fatalf("%d global stores are described, in Java %d", len(c.Description.GlobalStores), len(v.Description.GlobalStores))
+	}
+	for i, want := range v.Description.GlobalStores {
+		checkNode(t, c.Description.GlobalStores[i].Source, want.Source)
+		checkNode(t, c.Description.GlobalStores[i].Processor, want.Processor)
+	}
 	for i, want := range v.Description.Subtopologies {
 		got := c.Description.Subtopologies[i]
 		if got.SubtopologyID != want.SubtopologyID || len(got.Nodes) != len(want.Nodes) {
 			t.Fatalf("subtopology %q with %d nodes is described, in Java %q with %d", got.SubtopologyID, len(got.Nodes), want.SubtopologyID, len(want.Nodes))
 		}
 		for j, want := range want.Nodes {
-			got := got.Nodes[j]
-			if got.Name != want.Name || got.NodeType != want.NodeType || !slices.Equal(got.SourceTopics, want.SourceTopics) ||
-				!equalPointers(got.SinkTopic, want.SinkTopic) || !slices.Equal(got.Stores, want.Stores) || !slices.Equal(got.Successors, want.Successors) {
-				t.Errorf("node %+v is described, in Java %+v", got, want)
-			}
+			checkNode(t, got.Nodes[j], want)
 		}
+	}
+}
+
+func checkNode(t *testing.T, got kmsg.TopologyDescriptionNode, want vectorNode) {
+	t.Helper()
+	if got.Name != want.Name || got.NodeType != want.NodeType || !slices.Equal(got.SourceTopics, want.SourceTopics) ||
+		!equalPointers(got.SinkTopic, want.SinkTopic) || !slices.Equal(got.Stores, want.Stores) || !slices.Equal(got.Successors, want.Successors) {
+		t.Errorf("node %+v is described, in Java %+v", got, want)
 	}
 }
 
