@@ -41,6 +41,7 @@ var scenarios = []scenario{
 	{"PausedInstance", pausedInstance},
 	{"InOrderOfTime", inOrderOfTime},
 	{"KilledOwner", killedOwner},
+	{"GlobalTable", globalTable},
 }
 
 func TestEmbedded(t *testing.T) {

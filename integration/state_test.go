@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -207,5 +208,71 @@ func inOrderOfTime(t *testing.T, c *cluster) {
 	})
 	if !slices.IsSorted(times) {
 		t.Error("they were not processed in the order of their times")
+	}
+}
+
+// globalTable: every instance has a global table whole before it processes anything,
+// keeps it current, and finds it on disk again.
+func globalTable(t *testing.T, c *cluster) {
+	in, names, out := c.topic(t, "in", 2), c.topic(t, "names", 3), c.topic(t, "out", 1)
+	put := func(topic string, kvs ...string) {
+		t.Helper()
+		for _, kv := range kvs {
+			key, value, _ := strings.Cut(kv, "=")
+			if err := c.client.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Key: []byte(key), Value: []byte(value)}).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	topology := func() *streams.Topology {
+		b := streams.NewBuilder()
+		table := streams.GlobalTable[string, string](b, names, streams.Materialized[string, string]{Name: "names"})
+		streams.JoinGlobalTable(streams.Stream[string, string](b, in), table,
+			func(_, v string) (string, bool) { return v, true },
+			func(_, name string) string { return name }).To(out)
+		return b.Build()
+	}
+	for i := range 300 {
+		put(names, fmt.Sprintf("%d=name %d", i, i))
+	}
+	dir := t.TempDir()
+	here := func(cfg *streams.Config) { cfg.StateDir, cfg.NumStreamThreads = dir, 2 }
+	a := c.start(t, topology(), here)
+	var want []string
+	for i := range 300 {
+		put(in, fmt.Sprintf("k=%d", i))
+		want = append(want, fmt.Sprintf("name %d", i))
+	}
+	c.received(t, out, want...)
+	put(names, "7=another name")
+	eventually(t, "the change", func() error {
+		put(in, "k=7")
+		if records := c.read(t, out); string(records[len(records)-1].Value) != "another name" {
+			return fmt.Errorf("it is still %q", records[len(records)-1].Value)
+		}
+		return nil
+	})
+	if err := a.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	put(names, "8=the third name")
+	before := len(c.read(t, out))
+	b := c.start(t, topology(), here)
+	put(in, "k=7", "k=8", "k=9")
+	eventually(t, "all to be joined", func() error {
+		var got []string
+		for _, r := range c.read(t, out)[before:] {
+			got = append(got, string(r.Value))
+		}
+		slices.Sort(got)
+		got = slices.Compact(got) // the first instance may have left one of 7
+		if want := []string{"another name", "name 9", "the third name"}; !slices.Equal(got, want) {
+			return fmt.Errorf("joined to %q, want %q", got, want)
+		}
+		return nil
+	})
+	if err := b.stop(); err != nil {
+		t.Fatal(err)
 	}
 }
