@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/odradek-go/odradek/streams"
 )
@@ -37,7 +38,7 @@ func main() {
 	if *atLeastOnce {
 		o.guarantee = streams.AtLeastOnce
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exit(check(ctx, o))
 }
