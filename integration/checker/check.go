@@ -52,25 +52,26 @@ func check(ctx context.Context, o options) (err error) {
 	}
 	defer w.client.Close()
 	b := &breaker{kafka: kafka, proxy: proxy, rand: rand.New(rand.NewPCG(o.seed, 0)), made: make(map[string]int)}
-	for i := range o.processes {
-		c := &child{job: job{
-			Application: application, Proxy: proxy.addr(), Dir: filepath.Join(dir, fmt.Sprint("process-", i+1)),
-			Brokers: kafka.Addrs(), Users: "users", In: "in", Out: "out", Guarantee: o.guarantee,
-		}}
-		b.children = append(b.children, c)
-		defer c.kill()
-		if err := c.start(); err != nil {
-			return err
-		}
-	}
 	defer func() {
+		for _, c := range b.children {
+			c.kill()
+		}
 		if err == nil {
 			err = os.RemoveAll(dir)
 		} else {
 			o.say("what the processes have on disk, and their logs, are left in %s", dir)
 		}
 	}()
-
+	for i := range o.processes {
+		c := &child{job: job{
+			Application: application, Proxy: proxy.addr(), Dir: filepath.Join(dir, fmt.Sprint("process-", i+1)),
+			Brokers: kafka.Addrs(), Users: "users", In: "in", Out: "out", Guarantee: o.guarantee,
+		}}
+		b.children = append(b.children, c)
+		if err := c.start(); err != nil {
+			return err
+		}
+	}
 	o.say("%s, %d processes, seed %d", o.guarantee, o.processes, o.seed)
 	began := time.Now()
 	for b.total() < o.faults || w.sent < o.records {
