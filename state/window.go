@@ -210,10 +210,7 @@ func (s *Window[K, V]) decodeKey(key []byte) (w serde.Windowed[K], err error) {
 	if !ok {
 		return w, ErrMalformedKey
 	}
-	w.Start, w.End = start, start+s.size
-	if w.End < start {
-		w.End = forever
-	}
+	w.Start, w.End = start, s.WindowEnd(start)
 	w.Key, err = s.codec.keys.Decode(raw)
 	return w, err
 }

@@ -26,7 +26,6 @@ type restoration struct {
 	began   time.Time
 	moved   time.Time // when something of it came last
 	topicID [16]byte
-	bulk    bool // the store is loaded in bulk
 }
 
 func (r *restoration) key() changelogKey {
@@ -42,8 +41,10 @@ const bulkFrom = 10_000
 
 // loadInBulk has the store loaded in bulk while it is far behind, and not otherwise.
 func (r *restoration) loadInBulk(on bool) error {
-	if loader, ok := r.store.Store.(state.BulkLoader); ok && on != r.bulk {
-		r.bulk = on
+	r.of.task.gate.Lock()
+	defer r.of.task.gate.Unlock()
+	if loader, ok := r.store.Store.(state.BulkLoader); ok && on != r.store.bulk {
+		r.store.bulk = on
 		return loader.BulkLoad(on)
 	}
 	return nil
@@ -51,7 +52,10 @@ func (r *restoration) loadInBulk(on bool) error {
 
 // restore writes records of the changelog to the store.
 func (r *restoration) restore(records []*kgo.Record) error {
+	r.of.task.gate.Lock()
+	defer r.of.task.gate.Unlock()
 	for _, rec := range records {
+		r.of.task.gate.Yield()
 		if r.store.source && rec.Offset >= r.target {
 			r.store.position = r.target // what follows is yet to be processed
 			return nil
@@ -72,6 +76,20 @@ func (r *restoration) restore(records []*kgo.Record) error {
 		r.store.position = rec.Offset + 1
 	}
 	return nil
+}
+
+// checkpoint has the store found as it is now.
+func (r *restoration) checkpoint() error {
+	r.of.task.gate.Lock()
+	defer r.of.task.gate.Unlock()
+	return r.store.checkpoint()
+}
+
+// skipTo passes over offsets that have no records.
+func (r *restoration) skipTo(next int64) {
+	r.of.task.gate.Lock()
+	defer r.of.task.gate.Unlock()
+	r.store.position = next
 }
 
 // begin looks up where the changelogs of pending tasks start and end, and has
@@ -163,6 +181,8 @@ func (u *updater) beginTask(of *updating, ids topics, starts, ends kadm.ListedOf
 
 // wipe empties a store, to be filled from offset start on.
 func (u *updater) wipe(r *restoration, start int64) error {
+	r.of.task.gate.Lock()
+	defer r.of.task.gate.Unlock()
 	if r.store.position != beginning {
 		u.log.Warn("a state store is rebuilt from the start of its changelog, which no longer has where the store is",
 			"task", r.of.task.id, "store", r.store.Name(), "position", r.store.position, "start", start)

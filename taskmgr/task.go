@@ -45,7 +45,12 @@ type task struct {
 	graph   Graph
 	inputs  []*input
 	touched bool // there is something to commit besides offsets
-	maxIdle time.Duration
+
+	// gate is held by whoever has the stores, while it uses them.
+	gate     state.Gate
+	active   bool // with the gate: the stores are the truth
+	readable []*state.Readable
+	maxIdle  time.Duration
 
 	// onError is Config.OnRecordError.
 	onError func(membership.TaskID, *kgo.Record, error, Collector) error
@@ -87,6 +92,7 @@ func (t *task) open() (bool, error) {
 		}
 		t.ctx.AddStores(t.views...)
 	}
+	t.publish()
 	return true, nil
 }
 
@@ -96,6 +102,9 @@ func (t *task) updating() bool { return t.state == restoring || t.state == stand
 // demote makes a task a standby, whose graph has ended and whose changes are flushed
 // and committed: its stores go on from what it has written.
 func (t *task) demote() {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	t.active = false
 	t.settle()
 	t.inputs, t.state = nil, standby
 }
@@ -104,6 +113,8 @@ func (t *task) endGraph() error {
 	if t.graph == nil {
 		return nil
 	}
+	t.gate.Lock()
+	defer t.gate.Unlock()
 	graph := t.graph
 	t.graph, t.ctx.punctuations = nil, [2]punctuations{}
 	return graph.Close()
@@ -131,6 +142,8 @@ func (t *task) checkpoint() error {
 
 // committed is told that all that a running task has done is committed.
 func (t *task) committed() error {
+	t.gate.Lock()
+	defer t.gate.Unlock()
 	t.touched, t.ctx.commit = false, false
 	t.settle()
 	return t.checkpoint()
@@ -194,16 +207,25 @@ func (t *task) start(inputs []*input) error {
 		t.ctx.recall(in.processors)
 	}
 	t.ctx.SetSystemTime(time.Now().UnixMilli())
+	t.gate.Lock()
+	defer t.gate.Unlock()
 	graph, err := t.spec.NewGraph(t.ctx)
 	if err != nil {
 		return t.fail(err)
 	}
 	t.graph, t.inputs, t.state = graph, nil, running
-	return t.add(inputs)
+	t.active = true
+	return t.read(inputs)
 }
 
 // add has a running task read more partitions.
 func (t *task) add(inputs []*input) error {
+	t.gate.Lock()
+	defer t.gate.Unlock()
+	return t.read(inputs)
+}
+
+func (t *task) read(inputs []*input) error {
 	for _, in := range inputs {
 		if in.source = t.graph.Source(in.topic); in.source == nil {
 			return t.fail(fmt.Errorf("the graph has no source for topic %q", in.topic))
@@ -220,9 +242,12 @@ const confirmEvery = 16
 // the records' times over all partitions. It stops early, with records left in
 // the queues, where mayGoOn says so.
 func (t *task) process(mayGoOn func() bool) error {
+	t.gate.Lock()
+	defer t.gate.Unlock()
 	defer t.ctx.Processing(nil, 0)
 	t.ctx.SetSystemTime(time.Now().UnixMilli())
 	for n := 0; ; n++ {
+		t.gate.Yield()
 		in, err := t.next()
 		if in == nil || err != nil {
 			return err
@@ -306,6 +331,8 @@ var noRecord = &kgo.Record{Partition: -1, Offset: -1}
 
 // punctuate makes the calls that are scheduled and due.
 func (t *task) punctuate() error {
+	t.gate.Lock()
+	defer t.gate.Unlock()
 	t.ctx.SetSystemTime(time.Now().UnixMilli())
 	for _, by := range []PunctuationType{StreamTime, WallClockTime} {
 		any, err := t.ctx.Punctuate(by)
@@ -370,6 +397,8 @@ func (t *task) dirty() bool {
 // flush passes on what the stores' caches hold, before a commit. Processor metadata
 // that has changed is committed with every partition.
 func (t *task) flush() error {
+	t.gate.Lock()
+	defer t.gate.Unlock()
 	if err := FlushStores(t.stores); err != nil {
 		return t.fail(err)
 	}
@@ -408,7 +437,10 @@ func (t *task) close(clean bool, reason error) error {
 	if was == closed || was == created {
 		return nil
 	}
+	t.withdraw()
 	errs := []error{t.endGraph()}
+	t.gate.Lock()
+	defer t.gate.Unlock()
 	switch {
 	case clean && was == running && t.storage.exactlyOnce:
 		// What the graph has done as it ended is not committed, all else is.

@@ -24,6 +24,9 @@ type storage struct {
 
 	// exactlyOnce says that stores must never be found with what isn't committed.
 	exactlyOnce bool
+
+	readable  *state.Registry // nil: nobody reads the stores besides the tasks
+	confirmed func() bool     // the thread is lately known to be a member
 }
 
 // taskStore is one state store of a task.
@@ -37,6 +40,8 @@ type taskStore struct {
 	// position is the offset of the changelog up to which the store has what is
 	// in it, while the store is with the updater.
 	position int64
+
+	bulk bool // it is being loaded in bulk
 }
 
 // beginning is the position of an empty store, before any changelog's start.
@@ -151,6 +156,8 @@ func (t *task) trust(ids topics) error {
 	if t.storage.dir == nil {
 		return nil
 	}
+	t.gate.Lock()
+	defer t.gate.Unlock()
 	dir := t.storage.dir.task(t.id)
 	file := readTaskFile(dir)
 	now := taskFile{Changelogs: make(map[string]string)}

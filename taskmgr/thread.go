@@ -41,6 +41,14 @@ type Config struct {
 	// Global are the instance's global stores; nil where the topology has none.
 	Global *GlobalState
 
+	// Readable is where the stores of the thread's tasks can be found by those who
+	// read them on other goroutines; nil: nobody does.
+	Readable *state.Registry
+
+	// OnEndpoints is told which source partitions each endpoint of the group has,
+	// whenever that has changed. It must return quickly. May be nil.
+	OnEndpoints func(epoch int32, endpoints []membership.EndpointPartitions)
+
 	// CacheBytes is how much memory changes of stores are held back in, 0 for
 	// none (statestore.cache.max.bytes, divided by the number of threads).
 	CacheBytes int64
@@ -165,6 +173,7 @@ func NewThread(cfg Config) (*Thread, error) {
 		patterns: cfg.Topology.hasPatterns(),
 	}
 	t.storage = storage{dir: cfg.Directory, disk: cfg.Disk, global: cfg.Global, log: t.log, exactlyOnce: cfg.TransactionalID != ""}
+	t.storage.readable, t.storage.confirmed = cfg.Readable, func() bool { return t.loop.Confirmed() }
 	if cfg.CacheBytes > 0 {
 		t.storage.cache = state.NewCache(cfg.CacheBytes)
 	}
@@ -193,6 +202,7 @@ func NewThread(cfg Config) (*Thread, error) {
 		OnAssignment: t.mail.assignment,
 		OnTasksLost:  t.mail.lost,
 		OnReady:      func(ready bool, _ []membership.Status) { t.mail.ready(ready) },
+		OnEndpoints:  cfg.OnEndpoints,
 	}); err != nil {
 		t.discard()
 		return nil, err

@@ -181,7 +181,7 @@ func (u *updater) probe(ctx context.Context) (again time.Duration) {
 		}
 		r.moved = time.Now()
 		if next > r.store.position {
-			r.store.position = next
+			r.skipTo(next)
 			u.finish(r.of)
 		}
 	}
@@ -279,7 +279,7 @@ func (u *updater) apply(fetches kgo.Fetches) {
 		u.moved, r.moved = true, time.Now()
 		err := r.restore(p.Records)
 		if err == nil {
-			err = r.store.checkpoint()
+			err = r.checkpoint()
 		}
 		if err == nil && r.store.position >= min(r.end, r.target) {
 			err = r.loadInBulk(false)
@@ -330,7 +330,7 @@ func (u *updater) stop(r *restoration) {
 	key := r.key()
 	partition := map[string][]int32{key.topic: {key.partition}}
 	u.client.RemoveConsumePartitions(partition)
-	u.client.ResumeFetchPartitions(partition) // or it would be paused when it comes again
+	u.client.ResumeFetchPartitions(partition)   // or it would be paused when it comes again
 	if err := r.loadInBulk(false); err != nil { // the store says it again when it is used
 		u.log.Warn("what was restored of a state store could not be written", "task", r.of.task.id, "store", r.store.Name(), "err", err)
 	}

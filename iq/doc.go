@@ -1,0 +1,20 @@
+// Package iq answers interactive queries (KIP-67, KIP-535): it finds out which
+// instance of an application has the store partition that a key is in, and asks it,
+// with the staleness that the caller accepts, while the group rebalances.
+//
+//   - A [Router] knows who has what, from what the group coordinator publishes of
+//     the members' endpoints (KIP-1071).
+//   - A [Service] is an instance's: it reads the stores that are here, and sends on
+//     what is elsewhere, once.
+//   - Its [Service.Handler] is the HTTP server that other instances, [Client] and
+//     curl ask.
+//   - [KeyValue], [Versioned], [Window] and [Session] are typed handles to a store,
+//     on top of a Service or a Client.
+//
+// Java instances in the group are routed to just the same. They have servers of
+// their own: a [Transport] says how to call them.
+//
+// The package imports membership, for endpoints, and state and serde. It knows no
+// tasks: package streams makes the Service of an application. Begin with
+// [Service.Query].
+package iq
