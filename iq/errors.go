@@ -139,7 +139,7 @@ func retriable(err error) bool {
 // wireError is an error as the server sends it.
 type wireError struct {
 	Code      string `json:"code"`
-	Message   string `json:"message"`
+	Message   string `json:"message,omitempty"`
 	Partition int32  `json:"partition"`
 	Host      string `json:"host,omitempty"`
 }
@@ -148,8 +148,11 @@ type wireError struct {
 func toWire(err error, self string) (wireError, int) {
 	w, status := wireError{Code: internalError, Message: err.Error(), Partition: -1, Host: self}, 500
 	var known *Error
-	if errors.As(err, &known) {
-		w.Partition = known.Partition
+	if errors.As(err, &known) { // the caller has the rest of its text
+		w.Partition, w.Message = known.Partition, ""
+		if known.Err != nil {
+			w.Message = known.Err.Error()
+		}
 	}
 	for _, c := range codes {
 		if errors.Is(err, c.err) {
@@ -162,7 +165,10 @@ func toWire(err error, self string) (wireError, int) {
 
 // fromWire is the error that a server has sent.
 func (w wireError) fromWire(req *Request, host membership.Endpoint) error {
-	e := &Error{Store: req.Store, Partition: w.Partition, Host: host, Err: remote(w.Message)}
+	e := &Error{Store: req.Store, Partition: w.Partition, Host: host}
+	if w.Message != "" {
+		e.Err = remote(w.Message)
+	}
 	for _, c := range codes {
 		if c.name == w.Code {
 			e.Kind = c.err

@@ -27,9 +27,6 @@ type StoreInfo struct {
 	// nil: Kafka's default. For windows the key is the one within.
 	Partition func(key []byte, partitions int) (int32, error)
 
-	// Global says that every instance has the whole store.
-	Global bool
-
 	// Kind is a store of the kind, never opened.
 	Kind state.Store
 }
@@ -53,8 +50,7 @@ func (r *Route) HasActive() bool { return r.Active != (membership.Endpoint{}) }
 type Host struct {
 	Endpoint membership.Endpoint
 
-	// Stores and StandbyStores are those of which it has partitions, sorted, global
-	// ones among the first.
+	// Stores and StandbyStores are those of which it has partitions, sorted.
 	Stores, StandbyStores []string
 
 	// Partitions and StandbyPartitions are the source partitions of its tasks.
@@ -217,12 +213,9 @@ func newSnapshot(stores []StoreInfo, epoch int32, endpoints []membership.Endpoin
 		of := &routes{info: info}
 		s.stores[info.Name] = of
 		n, known := 0, true
-		for _, topic := range info.topics(endpoints) {
+		for _, topic := range info.Topics(endpoints) {
 			readers[topic] = append(readers[topic], of)
 			n, known = max(n, partitions[topic]), known && partitions[topic] > 0
-		}
-		if info.Global {
-			n, known = 1, true
 		}
 		if known {
 			of.byPartition = make([]Route, n)
@@ -241,22 +234,18 @@ func newSnapshot(stores []StoreInfo, epoch int32, endpoints []membership.Endpoin
 			}
 		})
 		for _, of := range s.stores {
-			name := of.info.Name
-			if of.info.Global {
-				host.Stores = append(host.Stores, name)
-			}
-			if of.info.Global || slices.Contains(host.Stores, name) || slices.Contains(host.StandbyStores, name) {
+			if slices.Contains(host.Stores, of.info.Name) || slices.Contains(host.StandbyStores, of.info.Name) {
 				of.hosts = append(of.hosts, e.Endpoint)
 			}
 		}
-		slices.Sort(host.Stores)
 		s.Hosts = append(s.Hosts, host)
 	}
 	return s
 }
 
-// topics are the store's source topics, as far as they are known.
-func (info *StoreInfo) topics(endpoints []membership.EndpointPartitions) []string {
+// Topics are the store's source topics, as far as they are known: those that are named,
+// and those that endpoints have and that match.
+func (info *StoreInfo) Topics(endpoints []membership.EndpointPartitions) []string {
 	topics := slices.Clone(info.Sources)
 	if info.Match != nil {
 		for _, e := range endpoints {

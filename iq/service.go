@@ -243,11 +243,25 @@ func retry(ctx context.Context, req *Request, again func(error) bool, try func()
 		}
 		select {
 		case <-ctx.Done():
-			return &Error{Kind: kindIn(err), Store: req.Store, Partition: req.Partition, Err: fmt.Errorf("%w after %d attempts; the last: %w", context.Cause(ctx), attempts, err)}
+			return outOfTime(ctx, req, attempts, err)
 		case <-time.After(pause):
 			pause = min(2*pause, longPause)
 		}
 	}
+}
+
+// outOfTime is the last error of a query, which ctx has put an end to.
+func outOfTime(ctx context.Context, req *Request, attempts int, last error) error {
+	e := Error{Kind: kindIn(last), Store: req.Store, Partition: req.Partition, Err: last}
+	if known := (*Error)(nil); errors.As(last, &known) {
+		e = *known
+	}
+	if cause := context.Cause(ctx); e.Err == nil {
+		e.Err = fmt.Errorf("%w after %d attempts", cause, attempts)
+	} else {
+		e.Err = fmt.Errorf("%w; %w after %d attempts", e.Err, cause, attempts)
+	}
+	return &e
 }
 
 // kindIn is which of this package's errors err is, or nil.

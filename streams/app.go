@@ -24,6 +24,7 @@ type App struct {
 	process  string // the process id that its members share
 	storage  storage
 	global   *taskmgr.GlobalThread // nil: no global stores
+	queries  *queries
 
 	mu      sync.Mutex
 	state   State
@@ -48,7 +49,11 @@ func NewApp(t *Topology, cfg Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &App{cfg: cfg, compiled: compiled, process: newUUID(), threads: make([]threadSlot, cfg.NumStreamThreads)}, nil
+	queries, err := newQueries(t, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &App{cfg: cfg, compiled: compiled, process: newUUID(), queries: queries, threads: make([]threadSlot, cfg.NumStreamThreads)}, nil
 }
 
 // State is the application's state at the moment.
@@ -102,11 +107,13 @@ func (a *App) Run(ctx context.Context) error {
 			return a.keepRunning(gctx, i)
 		})
 	}
-	if a.global != nil { // the threads read it to their end
-		life, end := context.WithCancel(context.WithoutCancel(ctx))
+	// What the threads use, or others ask of their stores, ends after them.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error { threads.Wait(); end(); return nil })
+	if a.global != nil {
 		group.Go(func() error { return a.global.Run(life) })
-		group.Go(func() error { threads.Wait(); end(); return nil })
 	}
+	group.Go(func() error { return a.runQueries(life) })
 	cleaning, stopCleaning := context.WithCancel(gctx)
 	var cleaner sync.WaitGroup
 	cleaner.Go(func() { a.keepClean(cleaning) })
@@ -220,6 +227,8 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 			Description:      description,
 			Logger:           a.cfg.Logger.With("thread", id),
 		},
+		Readable:       &a.queries.registry,
+		OnEndpoints:    a.queries.endpointsChanged,
 		Global:         a.globalState(),
 		Directory:      a.storage.directory,
 		Disk:           a.storage.disk,

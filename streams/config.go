@@ -13,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/odradek-go/odradek/iq"
 	"github.com/odradek-go/odradek/membership"
 	"github.com/odradek-go/odradek/state"
 	"github.com/odradek-go/odradek/taskmgr"
@@ -122,6 +123,9 @@ type Config struct {
 	// one's interactive queries; the group makes it known (application.server).
 	// Nothing listens there because of it. Empty: none.
 	ApplicationServer string
+
+	// Queries are the settings of interactive queries: see [App.Queries].
+	Queries iq.Options
 
 	// ClientTags describe where the instance runs, such as its zone, for the
 	// placing of standby tasks (client.tag.*).
@@ -248,6 +252,7 @@ func (c Config) withDefaults() (Config, error) {
 	require(err == nil, "AutoOffsetReset: %v", err)
 	_, err = c.endpoint()
 	require(err == nil, "ApplicationServer %q is not host:port: %v", c.ApplicationServer, err)
+	require(!c.Queries.Listen || c.ApplicationServer != "" || c.Queries.Server.Address != "", "Queries.Listen is set, but neither ApplicationServer nor Queries.Server.Address says where")
 	if len(errs) > 0 {
 		return c, fmt.Errorf("%w: %w", ErrConfig, errors.Join(errs...))
 	}

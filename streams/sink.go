@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/odradek-go/odradek/iq"
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/taskmgr"
 )
@@ -99,6 +100,7 @@ func addSink[K, V any](t *Topology, n *node, extract TopicNameExtractor[K, V], p
 		t.errorf("sink %q: Produced has both a Partitioner and a Multicast", n.name)
 	}
 	n.kind, n.in = sinkKind, reflect.TypeFor[Record[K, V]]()
+	n.partition = p.partitionKey(n.topic, keys)
 	n.make = func(ctx *taskContext) (running, error) {
 		made := &sinkNode[K, V]{
 			keys: keys, values: values, topic: ctx.topicName(n.topic), extract: extract,
@@ -110,6 +112,39 @@ func addSink[K, V any](t *Topology, n *node, extract TopicNameExtractor[K, V], p
 		return made, nil
 	}
 	t.add(n, parents...)
+}
+
+// partitionKey is where the keys of a topic are, by a partitioner that needs no more
+// than the key; nil: where the default one says.
+func (p Produced[K, V]) partitionKey(topic string, keys serde.Serde[K]) func(key []byte, partitions int) (int32, error) {
+	if base, ok := keys.(serde.BaseKeyer); ok && p.byBaseKey && p.Partitioner == nil && p.Multicast == nil {
+		return func(key []byte, partitions int) (int32, error) {
+			return iq.DefaultPartition(base.BaseKey(key), partitions), nil
+		}
+	}
+	if p.Partitioner == nil && p.Multicast == nil {
+		return nil
+	}
+	return func(key []byte, partitions int) (int32, error) {
+		k, err := keys.Decode(key)
+		if err != nil {
+			return 0, err
+		}
+		r := Record[K, V]{Key: k, ValueNull: true}
+		partition := int32(AnyPartition)
+		if p.Partitioner != nil {
+			partition = p.Partitioner(topic, r, partitions)
+		} else if to, ok := p.Multicast(topic, r, partitions); ok {
+			if len(to) != 1 {
+				return 0, fmt.Errorf("the partitioner sends the key to %d partitions: ask for one of them", len(to))
+			}
+			partition = to[0]
+		}
+		if partition == AnyPartition {
+			return iq.DefaultPartition(key, partitions), nil
+		}
+		return partition, nil
+	}
 }
 
 // sinkNode writes records to a topic.

@@ -43,11 +43,14 @@ type node struct {
 	topics   []string       // that a source reads
 	pattern  *regexp.Regexp // of the topics that a source reads; nil: they are named
 	reset    OffsetReset
-	topic    string   // that a sink writes, empty if it chooses
-	stores   []string // that a processor uses
-	in, out  reflect.Type
-	make     func(*taskContext) (running, error)
-	global   bool // it fills a global store
+	topic    string // that a sink writes, empty if it chooses
+	// partition is where a sink sends a key that is encoded; nil: where the default
+	// partitioner says.
+	partition func(key []byte, partitions int) (int32, error)
+	stores    []string // that a processor uses
+	in, out   reflect.Type
+	make      func(*taskContext) (running, error)
+	global    bool // it fills a global store
 }
 
 // store is one state store of a topology and the processors that use it.
