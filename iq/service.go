@@ -236,11 +236,16 @@ func (s *Service) retry(ctx context.Context, req *Request, try func() error) err
 // ctx ends, which makes the last error of try the answer.
 func retry(ctx context.Context, req *Request, again func(error) bool, try func() error) error {
 	pause := firstPause
+	var before error
 	for attempts := 1; ; attempts++ {
 		err := try()
 		if err == nil || !again(err) {
 			return err
 		}
+		if ctx.Err() != nil && before != nil { // it only says that, and the one before why
+			err = before
+		}
+		before = err
 		select {
 		case <-ctx.Done():
 			return outOfTime(ctx, req, attempts, err)
