@@ -94,7 +94,10 @@ func (s *Service) hedge(ctx context.Context, req *Request, calls []call) (*Rows,
 				end()
 			}
 		}
-		go func(left int) {
+		if under == 0 {
+			return
+		}
+		go func(left int) { // they end at once
 			for range left {
 				if r := <-replies; r.rows != nil {
 					r.rows.Close()

@@ -69,10 +69,22 @@ const (
 //	GET  /iq/v1/stores/{store}/entries       many, a line of JSON each
 //	GET  /iq/v1/stores/{store}/windows/{key} the windows or sessions of a key
 //
-// The last three take and give keys and values as JSON, a string without its quotes.
-// Their parameters are described at [Service.Handler]'s parts in readable.go:
-// encoding, from, to, prefix, start, end, as-of, earliest, latest, backward, limit,
-// lag, age, position and timeout.
+// The last three take keys as JSON, a string without its quotes, and give keys and
+// values as JSON by the serdes of the store. Keys of windows and sessions are without
+// their times, which are in milliseconds. The parameters are:
+//
+//	encoding=base64    keys and values are as the serdes encode them; the header
+//	                   "Accept: application/octet-stream" has a value's bytes alone
+//	start, end         of the window, or session, whose value is asked for
+//	as-of              when the value was valid, in a versioned store
+//	from, to, prefix   of the keys, for entries
+//	earliest, latest   of the windows or sessions
+//	backward=true      by falling key or time
+//	limit=100          of entries
+//	lag=100            a copy may answer that is at most so many records behind; −1: any
+//	age=5s             or one that had everything so long ago
+//	position=JSON      wait for these records: {"topic":{"0":41}}
+//	timeout=2s         for how long to try
 func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+queryPath, s.serveQuery)

@@ -16,7 +16,8 @@
 //	                      └─ changelog
 //
 // A store belongs to one task and is used by one goroutine at a time, without
-// locks. Interactive queries are to ask that goroutine between records.
+// locks. Others read it through a [View], while the task's goroutine yields its
+// [Gate]; a [Registry] has what can be read so.
 //
 // The package imports serde and internal packages alone and knows no Kafka client. Begin with [Store],
 // [TimestampedKeyValue] and, for what they share, backing.go.

@@ -121,7 +121,7 @@ type Config struct {
 
 	// ApplicationServer is the host:port at which other instances reach this
 	// one's interactive queries; the group makes it known (application.server).
-	// Nothing listens there because of it. Empty: none.
+	// Nothing listens there because of it: see Queries. Empty: none.
 	ApplicationServer string
 
 	// Queries are the settings of interactive queries: see [App.Queries].

@@ -14,17 +14,8 @@ import (
 	"github.com/odradek-go/odradek/state"
 )
 
-// What follows answers those who ask with curl: with keys and values as JSON, by the
-// serdes of the store. encoding=base64 has keys and values as the serdes encode them
-// instead, and the header "Accept: application/octet-stream" the bytes of one value
-// alone.
-//
-//	lag=100        a copy may answer that is at most so many records behind; −1: any
-//	age=5s         or one that had everything so long ago
-//	position=JSON  wait for these records: {"topic":{"0":41}}
-//	timeout=2s     for how long to try
-//
-// Keys of windows and sessions are without their times, which are in milliseconds.
+// What follows answers those who ask with curl; the parameters are in the docs of
+// [Service.Handler].
 
 // answer is a value, or a missing one.
 type answer struct {
