@@ -101,8 +101,9 @@ func prepare(ctx context.Context, seeds []string, fill bool) error {
 	if !fill {
 		return nil
 	}
+	var lines []*kgo.Record
 	for line := range strings.Lines(sample) {
-		client.Produce(ctx, kgo.StringRecord(line), nil)
+		lines = append(lines, &kgo.Record{Topic: inputTopic, Value: []byte(line)})
 	}
-	return client.Flush(ctx)
+	return client.ProduceSync(ctx, lines...).FirstErr()
 }
