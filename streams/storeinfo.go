@@ -6,10 +6,14 @@ import (
 	"github.com/odradek-go/odradek/iq"
 )
 
-// storeInfos is what interactive queries need to know of the stores.
+// storeInfos is what interactive queries need to know of the stores. Global ones, which
+// every instance has whole, are not among them.
 func (t *Topology) storeInfos(cfg Config) []iq.StoreInfo {
 	var infos []iq.StoreInfo
 	for _, s := range t.stores {
+		if s.global {
+			continue
+		}
 		kind := s.new()
 		info := iq.StoreInfo{Name: s.Name, Kind: kind}
 		var matches []func(string) bool
