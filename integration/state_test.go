@@ -143,7 +143,7 @@ func damagedStore(t *testing.T, c *cluster) {
 			return streams.ShutdownClient
 		}
 	}
-	a = c.start(t, wordCountTopology(in, out), here, replace)
+	c.start(t, wordCountTopology(in, out), here, replace)
 	c.produce(t, in, parts[1]...)
 	c.counted(t, out, want)
 }

@@ -39,18 +39,17 @@ func probe(ctx context.Context, client *kgo.Client, id [16]byte, topic string, p
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 		return offset, err
 	}
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return offset, err
-			}
-			if next := skipEmpty(p.RecordBatches, offset); len(p.RecordBatches) > 0 || p.HighWatermark < end {
-				return min(next, end), nil
-			}
-			return end, nil // there is nothing up to the end
-		}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return offset, fmt.Errorf("the broker did not answer for %s-%d", topic, partition)
 	}
-	return offset, fmt.Errorf("the broker did not answer for %s-%d", topic, partition)
+	p := resp.Topics[0].Partitions[0]
+	if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+		return offset, err
+	}
+	if len(p.RecordBatches) > 0 || p.HighWatermark < end {
+		return min(skipEmpty(p.RecordBatches, offset), end), nil
+	}
+	return end, nil // there is nothing up to the end
 }
 
 // Where things are in a record batch.
