@@ -75,13 +75,14 @@ func simulateExactlyOnce(t *testing.T, seed uint64) {
 	defer client.Close()
 
 	log := new(strings.Builder)
+	logger := slog.New(slog.NewTextHandler(log, nil)) // one for all instances: it locks the builder
 	wires := &wires{dial: network.DialContext}
 	run := func() (stop func()) {
 		app, err := streams.NewApp(inMemoryWordCount(), streams.Config{
 			ApplicationID: "app", Brokers: broker.Addrs(), ClientOptions: []kgo.Opt{kgo.Dialer(wires.DialContext)},
 			ProcessingGuarantee: streams.ExactlyOnceV2, StateStoreCacheMaxBytes: -1,
 			UncaughtExceptionHandler: func(error) streams.UncaughtExceptionResponse { return streams.ReplaceThread },
-			Logger:                   slog.New(slog.NewTextHandler(log, nil)),
+			Logger:                   logger,
 		})
 		if err != nil {
 			t.Fatal(err)
