@@ -23,6 +23,10 @@ var engines = map[string]func() (state.OpenEngine, state.OpenContext, func() err
 	"least recently used": func() (state.OpenEngine, state.OpenContext, func() error) {
 		return state.LRU(1 << 30), state.OpenContext{}, func() error { return nil }
 	},
+	"persistent, in memory": func() (state.OpenEngine, state.OpenContext, func() error) {
+		disk := state.NewDisk(state.DiskOptions{InMemory: true})
+		return state.Persistent, state.OpenContext{Dir: "task/store", Disk: disk}, disk.Close
+	},
 	"persistent": func() (state.OpenEngine, state.OpenContext, func() error) {
 		disk := smallDisk(vfs.NewMem())
 		return state.Persistent, state.OpenContext{Dir: "task/store", Disk: disk}, disk.Close

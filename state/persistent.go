@@ -24,6 +24,9 @@ func Persistent(ctx OpenContext) (Engine, error) {
 	if disk == nil {
 		disk, own = NewDisk(DiskOptions{}), true
 	}
+	if disk.options.InMemory {
+		return Memory(ctx)
+	}
 	e := &persistent{dir: ctx.Dir, disk: disk, ownDisk: own, pending: newSorted[struct{}](), recent: newSorted[struct{}](), open: make(map[*diskIterator]struct{})}
 	e.failed.happened = make(chan struct{})
 	if err := e.start(ctx.Fresh); err != nil {

@@ -2,14 +2,11 @@ package streamstest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/membership"
@@ -35,7 +32,7 @@ type TB interface {
 //	lines.Pipe("", "to be or not to be")
 //	got := streamstest.ReadMap(counts) // map[be:2 not:1 or:1 to:2]
 //
-// Every topic has one partition, and every subtopology one task, of partition 0. What is sent to a repartition topic,
+// Every topic has one partition, and every subtopology one task, of partition 0. Stores are in memory. What is sent to a repartition topic,
 // or to any other topic that the topology reads, is processed at once; of the records that wait in several topics the
 // one with the lowest timestamp is next. A commit follows each record.
 //
@@ -55,7 +52,7 @@ type Driver struct {
 	queued byHead
 	stores map[string]state.Store
 	global *driverGlobal // nil: there are no global stores
-	disk   *state.Disk   // in memory
+	disk   *state.Disk   // for all stores
 	cache  *state.Cache
 	sinks  map[string]bool // the topics that are known to be written to; nil: any may be
 
@@ -84,7 +81,8 @@ type driverConfig struct {
 }
 
 // WithConfig gives the application's configuration. What counts is the application id, "app" by default, which the names
-// of repartition and changelog topics begin with; and the handlers of errors and their dead-letter topic.
+// of repartition and changelog topics begin with; the size of caches, which hold changes back until a record and all
+// that it leads to in its task is processed; and the handlers of errors and their dead-letter topic.
 func WithConfig(cfg streams.Config) DriverOption {
 	return func(c *driverConfig) { c.streams = cfg }
 }
@@ -128,9 +126,7 @@ func (d *Driver) open(topology *streams.Topology) (err error) {
 	if d.compiled, err = topology.Compile(d.config.streams); err != nil {
 		return err
 	}
-	options := d.config.streams.Disk
-	options.FS = vfs.NewMem()
-	d.disk = state.NewDisk(options)
+	d.disk = state.NewDisk(state.DiskOptions{InMemory: true})
 	if size := d.config.streams.StateStoreCacheMaxBytes; size >= 0 {
 		d.cache = state.NewCache(cmp.Or(size, streams.DefaultStateStoreCacheMaxBytes))
 	}
@@ -157,7 +153,7 @@ func (d *Driver) openTask(id string, spec taskmgr.Subtopology) error {
 	task.ctx.EmitInterval = d.config.emitInterval.Milliseconds()
 	for i, s := range task.stores {
 		ctx := state.OpenContext{
-			Dir: id + "/" + s.Name(), Disk: d.disk, Cache: d.cache,
+			Disk: d.disk, Cache: d.cache,
 			Record: func() any { return task.ctx.Moment() },
 		}
 		if spec := spec.Stores[i]; spec.Changelog != "" && !spec.ChangelogIsSource {
@@ -277,12 +273,5 @@ func (d *Driver) OffsetMetadata(topic string) string {
 	return in.task.ctx.OffsetMetadata(in.time)
 }
 
-// byNumber orders the ids of subtopologies.
-func byNumber(a, b string) int {
-	m, errA := strconv.Atoi(a)
-	n, errB := strconv.Atoi(b)
-	if errors.Join(errA, errB) != nil {
-		panic(fmt.Sprintf("streamstest: subtopology ids %q and %q are no numbers", a, b))
-	}
-	return m - n
-}
+// byNumber orders the ids of subtopologies, which are numbers.
+func byNumber(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/serde"
+	"github.com/odradek-go/odradek/state"
 	"github.com/odradek-go/odradek/streams"
 )
 
@@ -46,7 +47,8 @@ func (out *OutputTopic[K, V]) IsEmpty() bool { return out.Len() == 0 }
 // Len is how many records there are to be read.
 func (out *OutputTopic[K, V]) Len() int { return len(out.d.outputs[out.topic]) }
 
-// Read reads the next record. It fails the test if there is none.
+// Read reads the next record. It fails the test if there is none. A record that leaves its timestamp to the producer,
+// as those in the changelogs of suppressions do, has the timestamp -1.
 func (out *OutputTopic[K, V]) Read() streams.Record[K, V] {
 	out.d.tb.Helper()
 	queue := out.d.outputs[out.topic]
@@ -121,7 +123,10 @@ func readAll[K, V, T any](out *OutputTopic[K, V], read func() T) []T {
 func (out *OutputTopic[K, V]) decode(rec *kgo.Record) (r streams.Record[K, V], err error) {
 	r = streams.Record[K, V]{
 		KeyNull: rec.Key == nil, ValueNull: rec.Value == nil,
-		Timestamp: rec.Timestamp.UnixMilli(), Headers: rec.Headers,
+		Timestamp: state.NoTimestamp, Headers: rec.Headers,
+	}
+	if !rec.Timestamp.IsZero() {
+		r.Timestamp = rec.Timestamp.UnixMilli()
 	}
 	if !r.KeyNull {
 		if r.Key, err = out.keys.Decode(rec.Key); err != nil {

@@ -227,7 +227,10 @@ func (c changelog) Append(key, value []byte, timestamp int64, headers []state.He
 // writtenTopics are the topics that a topology can write to: sinks, changelogs and dead letters are. It is nil where
 // that isn't known, because a sink chooses the topic of each record.
 func writtenTopics(c *streams.Compiled, deadLetters string) map[string]bool {
-	written := map[string]bool{deadLetters: true}
+	written := make(map[string]bool)
+	if deadLetters != "" {
+		written[deadLetters] = true
+	}
 	for _, sub := range c.Description.Subtopologies {
 		for _, n := range sub.Nodes {
 			switch {

@@ -10,8 +10,8 @@ import (
 // Store returns a state store of the topology, whatever its kind: S is its type, such as
 // *state.Window[string, int64]. It fails the test if there is no store of that name, or it is of another type.
 //
-// The store can be read, and written to, as a processor does it. A write goes to the changelog topic too, but to no
-// output topic.
+// The store can be read, and written to, as a processor does it. What is written goes to the changelog topic too, which
+// has it when the next record is piped, but to no output topic.
 func Store[S state.Store](d *Driver, name string) S {
 	d.tb.Helper()
 	s, ok := d.stores[name]
