@@ -5,7 +5,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/odradek-go/odradek/state"
 	"github.com/odradek-go/odradek/taskmgr"
 )
 
@@ -88,11 +87,9 @@ func (c *Compiled) addGlobal(sub *subtopology, topicName func(string) string) {
 	source, processor := sub.nodes[0], sub.nodes[1]
 	c.Global.Topics = append(c.Global.Topics, source.topics...)
 	for _, s := range sub.stores {
-		spec := taskmgr.GlobalStoreSpec{Name: s.Name, Persistent: s.Type != InMemory, Engine: state.Persistent, New: s.make}
-		if !spec.Persistent {
-			spec.Engine = state.Memory
-		}
-		c.Global.Stores = append(c.Global.Stores, spec)
+		c.Global.Stores = append(c.Global.Stores, taskmgr.GlobalStoreSpec{
+			Name: s.Name, Persistent: s.Type != InMemory, Engine: s.engine(), New: s.make,
+		})
 	}
 	c.Description.GlobalStores = append(c.Description.GlobalStores, kmsg.TopologyDescriptionGlobalStore{
 		Source: source.wireDescription(topicName), Processor: processor.wireDescription(topicName),

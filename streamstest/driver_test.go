@@ -356,3 +356,32 @@ func (p *ticking) Init(ctx *streams.ProcessorContext[string, string]) error {
 	})
 	return err
 }
+
+// TestDriverGlobal: every subtopology sees what is in a global table, and the test does,
+// whether the table's topic is piped into or written to by the topology.
+func TestDriverGlobal(t *testing.T) {
+	b := streams.NewBuilder()
+	table := streams.GlobalTable(b, "prices", streams.Materialized[string, string]{Name: "prices"})
+	streams.Stream[string, string](b, "new-prices").To("prices")
+	for _, topic := range []string{"a", "b"} {
+		streams.LeftJoinGlobalTable(streams.Stream[string, string](b, topic), table,
+			func(_, v string) (string, bool) { return v, true },
+			func(v, price string) string { return v + "=" + price }).To("out")
+	}
+	d := streamstest.NewDriver(t, b.Build())
+	streamstest.NewInputTopic[string, string](d, "prices").Pipe("tea", "3")
+	streamstest.NewInputTopic[string, string](d, "new-prices").Pipe("milk", "1")
+	streamstest.NewInputTopic[string, string](d, "a").PipeValues("tea", "milk", "beer")
+	streamstest.NewInputTopic[string, string](d, "b").PipeValues("tea")
+	streamstest.NewInputTopic[string, string](d, "prices").PipeTombstone("tea")
+	streamstest.NewInputTopic[string, string](d, "b").PipeValues("tea")
+	if got := fmt.Sprint(streamstest.NewOutputTopic[string, string](d, "out").ReadValues()); got != "[tea=3 milk=1 beer= tea=3 tea=]" {
+		t.Errorf("read %s", got)
+	}
+	if v, _, ok, err := streamstest.TimestampedKeyValueStore[string, string](d, "prices").Get("milk"); v != "1" || !ok || err != nil {
+		t.Errorf("the store has %q, %v, %v", v, ok, err)
+	}
+	if err := d.TryPipe(&kgo.Record{Topic: "none"}); err == nil || !strings.Contains(err.Error(), `"prices"`) {
+		t.Errorf("%v does not name the table's topic", err)
+	}
+}

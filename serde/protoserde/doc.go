@@ -3,7 +3,8 @@
 // runtime.
 //
 // The bytes are those of the message alone: what Java's toByteArray returns and
-// parseFrom takes, without the framing of a schema registry.
+// parseFrom takes. With a schema registry an id stands before them, and which message of
+// its file it is: [NewFormat] is what srserde.New takes.
 //
 // The package imports nothing of the project but serde. Begin with [New].
 package protoserde

@@ -100,6 +100,24 @@ func (r *Registry) register(subject string, s sr.Schema, register bool) (id int,
 	return 0, fmt.Errorf("srserde: look up the schema under subject %q, where it must be registered: %w", subject, err)
 }
 
+// version is like register, and returns the schema's version under the subject.
+func (r *Registry) version(subject string, s sr.Schema, register bool) (version int, err error) {
+	if register {
+		if _, err := r.register(subject, s, true); err != nil {
+			return 0, err
+		}
+	}
+	err = retry(func(ctx context.Context) error {
+		found, err := r.client.LookupSchema(ctx, subject, s)
+		version = found.Version
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("srserde: look up the schema under subject %q: %w", subject, err)
+	}
+	return version, nil
+}
+
 // patience is for how long a registry that does not answer is asked again.
 const patience = 30 * time.Second
 

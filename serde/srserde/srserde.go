@@ -12,8 +12,8 @@ import (
 	"github.com/odradek-go/odradek/serde"
 )
 
-// Format is how values are written and read under schemas: an *avroserde.Serde, or
-// [JSON].
+// Format is how values are written and read under schemas: an *avroserde.Serde, a
+// *protoserde.Format, or [JSON].
 type Format[T any] interface {
 	// SchemaType is what the registry calls the schemas' type, such as "AVRO".
 	SchemaType() string
@@ -112,8 +112,12 @@ func (s *registered[T]) schemaID() (uint32, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
+	imports, err := s.registerImports()
+	if err != nil {
+		return 0, err
+	}
 	id, err := s.registry.register(s.subject, sr.Schema{
-		Schema: s.format.Schema(), Type: s.kind, References: s.options.References,
+		Schema: s.format.Schema(), Type: s.kind, References: append(imports, s.options.References...),
 	}, !s.options.AutoRegisterDisabled)
 	if err != nil {
 		return 0, err
@@ -123,6 +127,44 @@ func (s *registered[T]) schemaID() (uint32, error) {
 	}
 	s.id.Store(int64(id))
 	return uint32(id), nil
+}
+
+// filed is a Format whose schema is one of several files.
+type filed interface {
+	// Files yields the files that the schema imports, each before those that import
+	// it, and its own file last, with the names of what they import.
+	Files(yield func(name, schema string, imports []string) error) error
+}
+
+// registerImports registers what the schema imports, each file under its name, and
+// returns how the schema refers to it.
+func (s *registered[T]) registerImports() ([]sr.SchemaReference, error) {
+	f, ok := s.format.(filed)
+	if !ok {
+		return nil, nil
+	}
+	known := make(map[string]sr.SchemaReference)
+	var references []sr.SchemaReference // of the last file
+	var last func() error               // registers the file before
+	err := f.Files(func(name, schema string, imports []string) error {
+		if last != nil {
+			if err := last(); err != nil {
+				return err
+			}
+		}
+		references = nil
+		for _, imported := range imports {
+			references = append(references, known[imported])
+		}
+		of := sr.Schema{Schema: schema, Type: s.kind, References: references}
+		last = func() error {
+			version, err := s.registry.version(name, of, !s.options.AutoRegisterDisabled)
+			known[name] = sr.SchemaReference{Name: name, Subject: name, Version: version}
+			return err
+		}
+		return nil
+	})
+	return references, err
 }
 
 func (s *registered[T]) Decode(data []byte) (T, error) {

@@ -1,6 +1,7 @@
 package srserde_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,9 +11,11 @@ import (
 
 	"github.com/twmb/franz-go/pkg/sr"
 	"github.com/twmb/franz-go/pkg/sr/srfake"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/serde/avroserde"
+	"github.com/odradek-go/odradek/serde/protoserde"
 	"github.com/odradek-go/odradek/serde/srserde"
 )
 
@@ -253,4 +256,51 @@ func TestMisuse(t *testing.T) {
 			t.Errorf("%v does not say %s", err, says)
 		}
 	}
+}
+
+func TestProtobuf(t *testing.T) {
+	fake, r := registry(t)
+	s := srserde.New(r, "values-value", protoserde.NewFormat[structpb.Value]())
+	b := encode(t, s, structpb.NewStringValue("abc"))
+	if want := "\x00\x00\x00\x00\x01\x02\x02\x1a\x03abc"; string(b) != want {
+		t.Errorf("got %q, not %q", b, want)
+	}
+	if v, err := s.Decode(b); err != nil || v.GetStringValue() != "abc" {
+		t.Errorf("decoded %v, %v", v, err)
+	}
+	if got, ok := fake.GetSchema("values-value", 1); !ok || got.Schema.Type != sr.TypeProtobuf {
+		t.Errorf("registered is %+v", got)
+	}
+}
+
+// filed is a format of several files.
+type filed struct{ srserde.Format[string] }
+
+func (filed) Schema() string { return `{"title": "cart"}` }
+
+func (filed) Files(yield func(name, schema string, imports []string) error) error {
+	return errors.Join(
+		yield("id", `{"title": "id"}`, nil),
+		yield("item", `{"title": "item"}`, []string{"id"}),
+		yield("cart", `{"title": "cart"}`, []string{"item", "id"}),
+	)
+}
+
+// TestImports: what a schema imports is registered before it, and looked up where it is
+// others who register.
+func TestImports(t *testing.T) {
+	fake, r := registry(t)
+	waiting := srserde.New(r, "carts-value", filed{srserde.JSON[string]("")}, srserde.Options{AutoRegisterDisabled: true})
+	if _, err := waiting.Append([]byte{}, "x"); err == nil || !strings.Contains(err.Error(), `subject "id"`) {
+		t.Errorf("got %v", err)
+	}
+	encode(t, srserde.New(r, "carts-value", filed{srserde.JSON[string]("")}), "x")
+	got, ok := fake.GetSchema("carts-value", 1)
+	if !ok || fmt.Sprint(got.Schema.References) != "[{item item 1} {id id 1}]" {
+		t.Errorf("registered is %+v", got)
+	}
+	if got, ok := fake.GetSchema("item", 1); !ok || fmt.Sprint(got.Schema.References) != "[{id id 1}]" {
+		t.Errorf("registered is %+v", got)
+	}
+	encode(t, waiting, "x")
 }
