@@ -147,6 +147,8 @@ func (b *backing) scanWindows(sp span, keep func([]byte) bool) *windowScan {
 	sp.earliest = max(sp.earliest, s.first*s.interval, 0)
 	sp.latest = min(sp.latest, s.ahead)
 	w := &windowScan{b: b, s: s, keep: keep, span: sp, next: s.segment(sp.earliest), last: s.segment(sp.latest)}
+	room := segmentSize + max(len(sp.key), len(sp.from), len(sp.to)) + s.suffixSize + 1
+	w.lo, w.hi = make([]byte, 0, room), make([]byte, 0, room)
 	w.byTime = s.indexed && sp.key == nil && sp.from == nil && sp.to == nil
 	switch {
 	case s.interval == 1:

@@ -31,7 +31,7 @@ func scanKey[K, V any](b *backing, c *codec[K, V], k K, sp span, keep func([]byt
 	if b.engine == nil {
 		return nil, ErrClosed
 	}
-	key, err := c.appendKey([]byte{}, k)
+	key, err := c.appendKey(make([]byte, 0, 32), k)
 	if err != nil {
 		return nil, err
 	}
