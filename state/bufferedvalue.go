@@ -16,11 +16,16 @@ import (
 //	time in 8 bytes
 //
 // A length of −1 stands for no value. The record has no timestamp of its own, and the
-// version in a header; a tombstone has no headers.
+// version in a header; a tombstone has no headers. In a buffer with headers there is
+// one more for the prior value, unless it is the old one, and one for the old value,
+// which say where they came from.
 const (
 	bufferVersionHeader = "v"
 	bufferVersion       = 3
 	asPrior             = -2
+
+	priorOriginHeader = "vh.prior"
+	oldOriginHeader   = "vh.old"
 )
 
 var bufferHeaders = []Header{{Key: bufferVersionHeader, Value: []byte{bufferVersion}}}
@@ -39,11 +44,90 @@ func (c *bufferedChange) oldIsPrior() bool {
 	return (c.old == nil) == (c.prior == nil) && bytes.Equal(c.old, c.prior)
 }
 
+// sameOrigin says whether the old value is the prior one, and came from the same.
+func (c *bufferedChange) sameOrigin() bool {
+	return c.oldIsPrior() && bytes.Equal(c.oldOrigin, c.priorOrigin)
+}
+
+// headers are those of the record.
+func (c *bufferedChange) headers(origins bool) []Header {
+	if !origins {
+		return bufferHeaders
+	}
+	headers := append(make([]Header, 0, 3), bufferHeaders...)
+	if c.prior != nil && !c.sameOrigin() {
+		headers = append(headers, Header{Key: priorOriginHeader, Value: c.priorOrigin})
+	}
+	if c.old != nil {
+		headers = append(headers, Header{Key: oldOriginHeader, Value: c.oldOrigin})
+	}
+	return headers
+}
+
+// setOrigins takes from the headers of a record where its values came from. Where
+// they don't say it, it is the change itself, without headers.
+func (c *bufferedChange) setOrigins(headers []Header) {
+	find := func(value []byte, key string) []byte {
+		if value == nil {
+			return nil
+		}
+		for _, h := range headers {
+			if h.Key == key {
+				return bytes.Clone(h.Value)
+			}
+		}
+		return nil
+	}
+	itself := appendOrigin(nil, RecordContext{Timestamp: c.from.Timestamp})
+	if c.oldOrigin = find(c.old, oldOriginHeader); c.oldOrigin == nil && c.old != nil {
+		c.oldOrigin = itself
+	}
+	switch c.priorOrigin = find(c.prior, priorOriginHeader); {
+	case c.priorOrigin != nil || c.prior == nil:
+	case c.oldIsPrior():
+		c.priorOrigin = c.oldOrigin
+	default:
+		c.priorOrigin = itself
+	}
+}
+
+// origin is where the value comes from that the next change has as its old one.
+func (c *bufferedChange) origin() RecordContext {
+	if c == nil || c.new == nil {
+		return RecordContext{Timestamp: -1}
+	}
+	return c.from
+}
+
+// appendOrigin appends how Java writes headers and timestamp of a value: the length
+// of the headers, their number, and for each the key and the value with their lengths
+// before them, all as zigzag varints, −1 for null and nothing but the length where
+// there are none; and the timestamp in 8 bytes.
+func appendOrigin(dst []byte, c RecordContext) []byte {
+	var headers []byte
+	if len(c.Headers) > 0 {
+		headers = binary.AppendVarint(headers, int64(len(c.Headers)))
+	}
+	for _, h := range c.Headers {
+		headers = append(binary.AppendVarint(headers, int64(len(h.Key))), h.Key...)
+		if h.Value == nil {
+			headers = binary.AppendVarint(headers, null)
+		} else {
+			headers = append(binary.AppendVarint(headers, int64(len(h.Value))), h.Value...)
+		}
+	}
+	dst = append(binary.AppendVarint(dst, int64(len(headers))), headers...)
+	return binary.BigEndian.AppendUint64(dst, uint64(c.Timestamp))
+}
+
 // size is about how much memory it takes, as Java estimates it.
-func (c *bufferedChange) size() int64 {
-	n := 8 + len(c.key) + len(c.prior) + len(c.new)
-	if !c.oldIsPrior() {
-		n += len(c.old)
+func (c *bufferedChange) size(origins bool) int64 {
+	n := 8 + len(c.key) + len(c.prior) + len(c.priorOrigin) + len(c.new)
+	if !c.sameOrigin() {
+		n += len(c.old) + len(c.oldOrigin)
+	}
+	if origins && c.new != nil {
+		n += len(appendOrigin(nil, c.from))
 	}
 	return int64(n) + c.from.size()
 }

@@ -22,6 +22,8 @@ type ChangeBuffer[K, V any] struct {
 	keys   serde.Serde[K]
 	values serde.Serde[V]
 
+	headers bool // values before have their headers
+
 	open bool
 	log  Changelog
 	key  []byte // reused
@@ -45,6 +47,10 @@ type bufferedChange struct {
 	// the last.
 	prior, old, new []byte
 
+	// priorOrigin and oldOrigin are where those two came from, in a buffer with
+	// headers: see appendOrigin.
+	priorOrigin, oldOrigin []byte
+
 	from RecordContext
 }
 
@@ -52,6 +58,11 @@ type bufferedChange struct {
 func NewChangeBuffer[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) *ChangeBuffer[K, V] {
 	return &ChangeBuffer[K, V]{name: name, keys: keys, values: values}
 }
+
+// EnableHeaders makes the buffer keep the timestamps and the headers of the values
+// before, too, as Java does for stores of that format (KIP-1271). It must be called
+// before the buffer is opened.
+func (s *ChangeBuffer[K, V]) EnableHeaders() { s.headers = true }
 
 // Name implements [Store].
 func (s *ChangeBuffer[K, V]) Name() string { return s.name }
@@ -98,9 +109,13 @@ func (s *ChangeBuffer[K, V]) Put(time int64, c Change[K, V], from RecordContext)
 	if change.old, err = s.encodeValue(c.Old, c.HasOld); err != nil {
 		return s.fail("put: the old value", err)
 	}
-	change.prior = change.old
-	if before := s.held[change.key]; before != nil {
-		change.prior = before.prior
+	before := s.held[change.key]
+	if s.headers && change.old != nil {
+		change.oldOrigin = appendOrigin(nil, before.origin())
+	}
+	change.prior, change.priorOrigin = change.old, change.oldOrigin
+	if before != nil {
+		change.prior, change.priorOrigin = before.prior, before.priorOrigin
 	}
 	s.hold(change)
 	s.mark(change.key)
@@ -111,15 +126,15 @@ func (s *ChangeBuffer[K, V]) Put(time int64, c Change[K, V], from RecordContext)
 func (s *ChangeBuffer[K, V]) hold(change *bufferedChange) {
 	if before := s.held[change.key]; before != nil {
 		change.time = before.time
-		s.size -= before.size()
+		s.size -= before.size(s.headers)
 	}
-	s.size += change.size()
+	s.size += change.size(s.headers)
 	s.held[change.key] = change
 	s.order.Set(change)
 }
 
 func (s *ChangeBuffer[K, V]) release(change *bufferedChange) {
-	s.size -= change.size()
+	s.size -= change.size(s.headers)
 	delete(s.held, change.key)
 	s.order.Delete(change)
 }
@@ -222,7 +237,7 @@ func (s *ChangeBuffer[K, V]) append(key string) error {
 	if change == nil {
 		return s.log.Append(s.key, nil, NoTimestamp, nil)
 	}
-	return s.log.Append(s.key, change.append(nil), NoTimestamp, bufferHeaders)
+	return s.log.Append(s.key, change.append(nil), NoTimestamp, change.headers(s.headers))
 }
 
 // Restore implements [Store], for a record that has the headers of a buffer's
@@ -241,6 +256,9 @@ func (s *ChangeBuffer[K, V]) RestoreHeaders(key, value []byte, _ int64, headers 
 		err := checkBufferVersion(headers)
 		if err == nil {
 			change, err = decodeBufferedChange(string(key), slices.Clone(value))
+		}
+		if err == nil && s.headers {
+			change.setOrigins(headers)
 		}
 		if err != nil {
 			return s.fail("restore", err)

@@ -253,3 +253,66 @@ func FuzzChangeBufferRestore(f *testing.F) {
 		must(t, again.Flush())
 	})
 }
+
+// headerLog is a changelog that keeps headers as they are.
+type headerLog struct {
+	keys, values [][]byte
+	headers      [][]state.Header
+}
+
+func (l *headerLog) Append(key, value []byte, _ int64, headers []state.Header) error {
+	l.keys, l.values = append(l.keys, slices.Clone(key)), append(l.values, slices.Clone(value))
+	l.headers = append(l.headers, headers)
+	return nil
+}
+
+// TestChangeBufferHeaders: a buffer with headers knows where the values before came
+// from, also after it was restored, and from what a buffer without has logged.
+func TestChangeBufferHeaders(t *testing.T) {
+	open := func(headers bool) (*state.ChangeBuffer[string, string], *headerLog) {
+		s, log := state.NewChangeBuffer("s", serde.String, serde.String), &headerLog{}
+		if headers {
+			s.EnableHeaders()
+		}
+		must(t, s.Open(state.OpenContext{Changelog: log}))
+		return s, log
+	}
+	put := func(s *state.ChangeBuffer[string, string], i int) {
+		from := state.RecordContext{Topic: "t", Offset: int64(i), Timestamp: int64(10 * i)}
+		if i%2 == 1 {
+			from.Headers = []state.Header{{Key: "h", Value: []byte{byte(i)}}, {Key: "null"}}
+		}
+		c := state.Change[string, string]{Key: "k", New: fmt.Sprint(i), HasNew: true, Old: fmt.Sprint(i - 1), HasOld: true}
+		must(t, s.Put(int64(i), c, from))
+		must(t, s.Flush())
+	}
+	const none, first = "\x00\xff\xff\xff\xff\xff\xff\xff\xff", "\x16\x04\x02h\x02\x01\x08null\x01\x00\x00\x00\x00\x00\x00\x00\x0a"
+	want := []string{
+		fmt.Sprintf(`[{"v" %q} {"vh.old" %q}]`, "\x03", none),
+		fmt.Sprintf(`[{"v" %q} {"vh.prior" %q} {"vh.old" %q}]`, "\x03", none, first),
+		fmt.Sprintf(`[{"v" %q} {"vh.prior" %q} {"vh.old" %q}]`, "\x03", none, "\x00\x00\x00\x00\x00\x00\x00\x00\x14"),
+	}
+	s, log := open(true)
+	for i, want := range want {
+		put(s, i+1)
+		if got := fmt.Sprintf("%q", log.headers[i]); got != want {
+			t.Errorf("change %d is logged with %s, want %s", i+1, got, want)
+		}
+	}
+	restored, relog := open(true)
+	must(t, restored.RestoreHeaders(log.keys[1], log.values[1], 0, log.headers[1]))
+	put(restored, 3)
+	if got := fmt.Sprintf("%q", relog.headers[0]); got != want[2] || string(relog.values[0]) != string(log.values[2]) || restored.Size() != s.Size() {
+		t.Errorf("restored, it logs %s of %d bytes, before %s of %d", got, restored.Size(), want[2], s.Size())
+	}
+
+	plain, plainLog := open(false)
+	put(plain, 1)
+	restored, relog = open(true)
+	must(t, restored.RestoreHeaders(plainLog.keys[0], plainLog.values[0], 0, plainLog.headers[0]))
+	put(restored, 2)
+	const itself = "\x00\x00\x00\x00\x00\x00\x00\x00\x0a"
+	if got, want := fmt.Sprintf("%q", relog.headers[0]), fmt.Sprintf(`[{"v" %q} {"vh.prior" %q} {"vh.old" %q}]`, "\x03", itself, first); got != want {
+		t.Errorf("restored from a buffer without headers, it logs %s, want %s", got, want)
+	}
+}

@@ -91,24 +91,29 @@ func (s *Session[K, V]) Put(w serde.Windowed[K], v V, timestamp int64) error {
 	if err != nil {
 		return s.fail("put: the value", err)
 	}
-	return s.set("put", w, value, timestamp)
+	return s.set("put", w, value, timestamp, nil)
 }
 
 // Remove removes a session and logs a tombstone whose timestamp, in milliseconds,
 // is that of the record that made it go.
 func (s *Session[K, V]) Remove(w serde.Windowed[K], timestamp int64) error {
+	return s.RemoveHeaders(w, timestamp, nil)
+}
+
+// RemoveHeaders is Remove for a store whose changelog has headers.
+func (s *Session[K, V]) RemoveHeaders(w serde.Windowed[K], timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("remove", ErrClosed)
 	}
-	return s.set("remove", w, nil, timestamp)
+	return s.set("remove", w, nil, timestamp, headers)
 }
 
-func (s *Session[K, V]) set(op string, w serde.Windowed[K], value []byte, timestamp int64) error {
+func (s *Session[K, V]) set(op string, w serde.Windowed[K], value []byte, timestamp int64, headers []Header) error {
 	key, err := s.encodeKey(w)
 	if err != nil {
 		return s.fail(op+": the key", err)
 	}
-	return s.fail(op, s.put(key, value, timestamp, nil))
+	return s.fail(op, s.put(key, value, timestamp, headers))
 }
 
 // Find walks over the sessions of k that end at earliestEnd or later and start

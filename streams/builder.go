@@ -15,6 +15,7 @@ func (b *Builder) Build(config ...TopologyConfig) *Topology {
 	c := only(b, "Build", config)
 	p := b.plan.clone()
 	t := NewTopology()
+	t.format = c.StoreFormat
 	t.errs = append(t.errs, b.errs...)
 	p.optimize(c, t)
 	p.write(t)

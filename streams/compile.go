@@ -90,7 +90,7 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 		}
 		spec := taskmgr.Subtopology{
 			NewGraph: func(ctx *taskmgr.Context) (taskmgr.Graph, error) {
-				return newGraph(sub.nodes, &taskContext{Context: ctx, topicName: topicName, global: global})
+				return newGraph(sub.nodes, &taskContext{Context: ctx, topicName: topicName, global: global, format: t.format})
 			},
 		}
 		wire := kmsg.NewStreamsGroupHeartbeatRequestTopologySubtopology()

@@ -95,6 +95,7 @@ type taskContext struct {
 	*taskmgr.Context
 	topicName func(string) string // a topic's name in the cluster
 	global    []string            // global stores
+	format    StoreFormat         // of the DSL's stores
 	onClose   []func() error      // what nodes want done at the end, besides their own close
 	shared    map[any]any         // what several nodes have in common, by what they know it by
 }

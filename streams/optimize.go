@@ -18,12 +18,28 @@ type TopologyConfig struct {
 	// (default.dsl.store, dsl.store.suppliers.class); the zero value: on disk.
 	StoreType StoreType
 
+	// StoreFormat is what the stores of the DSL keep with each value
+	// (dsl.store.format, KIP-1271); the zero value: its timestamp.
+	StoreFormat StoreFormat
+
 	// ProcessProcessValuesFix lets MergeRepartitionTopics know that Process
 	// changes keys and ProcessValues changes values (KAFKA-19668). Without it a
 	// repartition topic may be moved to before them. It is off by default, as
 	// in Java, because it changes the topologies of running applications.
 	ProcessProcessValuesFix bool
 }
+
+// StoreFormat is what the stores of the DSL keep with each value.
+type StoreFormat int8
+
+// The store formats. As in Java, values that the DSL stores have no headers in
+// either. What differs are the changelogs: with HeadersFormat a tombstone has the
+// headers of the record that it comes from, and what a suppression holds back has
+// those of the values before.
+const (
+	TimestampedFormat StoreFormat = iota // the value and its timestamp
+	HeadersFormat                        // the value, its timestamp and its headers
+)
 
 // Optimization is a set of improvements of a topology.
 type Optimization uint8

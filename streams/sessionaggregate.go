@@ -22,12 +22,13 @@ func (o *sessionOut[K, V]) open() error {
 
 // set stores what the aggregate of a session is and sends the change on. record is
 // the timestamp of the record that makes it.
-func (o *sessionOut[K, V]) set(w serde.Windowed[K], c change[V], record int64) error {
+func (o *sessionOut[K, V]) set(w serde.Windowed[K], c change[V], record int64, headers []Header) error {
+	o.ctx.SetHeaders(headers)
 	var err error
 	if c.new.ok {
 		err = o.store.Put(w, c.new.v, record)
 	} else {
-		err = o.store.Remove(w, record)
+		err = o.store.RemoveHeaders(w, record, o.ctx.tombstone(headers))
 	}
 	if err != nil || o.final != nil || o.store.Cached() {
 		return err
@@ -70,16 +71,15 @@ func (n *sessionAggregateNode[K, V, VOut]) receive(r Record[K, V]) error {
 		n.late(r.Timestamp, whole.Start, whole.End, closeTime)
 		return n.emitClosed(closeTime, r.Headers)
 	}
-	n.ctx.SetHeaders(r.Headers)
 	if whole.Start != alone.Start || whole.End != alone.End {
 		for _, s := range n.found {
-			if err := n.set(s.key, change[VOut]{old: s.value}, r.Timestamp); err != nil {
+			if err := n.set(s.key, change[VOut]{old: s.value}, r.Timestamp, r.Headers); err != nil {
 				return err
 			}
 		}
 	}
 	aggregate = n.add(r.Key, valueIf(r.Value, !r.ValueNull), aggregate)
-	if err := n.set(whole, change[VOut]{new: aggregate}, r.Timestamp); err != nil {
+	if err := n.set(whole, change[VOut]{new: aggregate}, r.Timestamp, r.Headers); err != nil {
 		return err
 	}
 	return n.emitClosed(closeTime, r.Headers)

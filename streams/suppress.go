@@ -105,14 +105,18 @@ func suppress[K, V any](t *KTable[K, V], operator string, s Suppressed, of suppr
 	if s.MaxRecords < 0 || s.MaxBytes < 0 {
 		b.errorf("%s: %q: a limit is negative: MaxRecords %d, MaxBytes %d", operator, name, s.MaxRecords, s.MaxBytes)
 	}
+	if t.node.versioned() {
+		b.errorf("%s: %q: the table %q is versioned, whose changes come out of order", operator, name, t.node.name)
+	}
 	t.kind.sendOld(true)
 	n := b.add(name, func(n *planNode, topology *Topology) {
 		addNode[K, change[V], K, change[V]](topology, name, n.parentNames(), func(ctx *taskContext) (running, error) {
 			buffer, err := openStore[*state.ChangeBuffer[K, V]](ctx, store)
 			return &suppressNode[K, V]{ctx: ctx, node: name, buffer: buffer, limits: s, suppression: of, streamTime: -1}, err
 		})
-		topology.AddStateStore(newChangeBuffer(store, s, t.keys, t.values), name)
+		topology.AddStateStore(newChangeBuffer(store, s, topology.format, t.keys, t.values), name)
 	}, t.node)
+	n.versioning = unversioned
 	return &KTable[K, V]{
 		b: b, node: n, sources: []string{t.node.name}, keys: t.keys, values: t.values,
 		kind: &suppressedTable[K, V]{parent: t, store: store},
@@ -136,9 +140,13 @@ func (n *planNode) windowGrace() (grace int64, ok bool) {
 }
 
 // newChangeBuffer describes the store of a suppression.
-func newChangeBuffer[K, V any](name string, of Suppressed, keys serde.Serde[K], values serde.Serde[V]) StateStore {
+func newChangeBuffer[K, V any](name string, of Suppressed, format StoreFormat, keys serde.Serde[K], values serde.Serde[V]) StateStore {
 	s := newStateStore(name, keys, values, func(keys serde.Serde[K], values serde.Serde[V], _ state.OpenEngine) state.Store {
-		return state.NewChangeBuffer(name, keys, values)
+		buffer := state.NewChangeBuffer(name, keys, values)
+		if format == HeadersFormat {
+			buffer.EnableHeaders()
+		}
+		return buffer
 	})
 	s.Type, s.LoggingDisabled, s.ChangelogConfig = InMemory, of.LoggingDisabled, of.ChangelogConfig
 	return s

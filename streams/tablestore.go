@@ -46,9 +46,9 @@ func (s tableStore[K, V]) lookUpAsOf(k K, asOf int64) (v V, timestamp int64, ok 
 	return found.Value, found.Timestamp, ok, err
 }
 
-// put sets a value. It returns until when that is valid: state.ValidToUndefined,
+// put sets a value; tombstone are the headers of one. It returns until when that is valid: state.ValidToUndefined,
 // unless the store is versioned and knows better.
-func (s tableStore[K, V]) put(k K, v nullable[V], timestamp int64) (validTo int64, err error) {
+func (s tableStore[K, V]) put(k K, v nullable[V], timestamp int64, tombstone []state.Header) (validTo int64, err error) {
 	switch {
 	case s.versioned != nil && v.ok:
 		return s.versioned.Put(k, v.v, timestamp)
@@ -57,7 +57,7 @@ func (s tableStore[K, V]) put(k K, v nullable[V], timestamp int64) (validTo int6
 	case v.ok:
 		return state.ValidToUndefined, s.kv.Put(k, v.v, timestamp)
 	}
-	return state.ValidToUndefined, s.kv.Delete(k, timestamp)
+	return state.ValidToUndefined, s.kv.DeleteHeaders(k, timestamp, tombstone)
 }
 
 // cached says whether changes are held back in a cache.
@@ -91,6 +91,15 @@ func storeHeaders(headers []Header) []state.Header {
 		out[i] = state.Header(h)
 	}
 	return out
+}
+
+// tombstone are the headers of the tombstones in the changelogs of the DSL's stores
+// that come of a record with headers.
+func (c *taskContext) tombstone(headers []Header) []state.Header {
+	if c.format != HeadersFormat {
+		return nil
+	}
+	return storeHeaders(headers)
 }
 
 // tableOut is the output side of a node that sends the changes of a table, which
@@ -133,7 +142,7 @@ func (o *tableOut[K, V]) open() error {
 func (o *tableOut[K, V]) send(r Record[K, change[V]]) error {
 	if o.keeps {
 		o.ctx.SetHeaders(r.Headers)
-		validTo, err := o.store.put(r.Key, r.Value.new, r.Timestamp)
+		validTo, err := o.store.put(r.Key, r.Value.new, r.Timestamp, o.ctx.tombstone(r.Headers))
 		if err != nil || o.store.cached() || validTo == state.NotPut {
 			return err
 		}

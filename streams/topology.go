@@ -23,6 +23,7 @@ type Topology struct {
 	stores        []*store
 	internal      map[string]internalTopic // repartition topics, by name without the application id
 	copartitioned [][]string               // groups of sources, by name
+	format        StoreFormat              // of the DSL's stores
 	errs          []error
 }
 

@@ -79,7 +79,7 @@ func (o *timeOut[K, V]) set(k K, start int64, c change[V], timestamp, record int
 	if c.new.ok {
 		err = o.store.Put(k, start, c.new.v, timestamp)
 	} else {
-		err = o.store.Delete(k, start, record)
+		err = o.store.DeleteHeaders(k, start, record, o.ctx.tombstone(headers))
 	}
 	if err != nil || o.final != nil || o.store.Cached() {
 		return err

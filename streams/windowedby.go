@@ -183,6 +183,6 @@ func aggregateWindows[K, V, VOut any](w *windowed[K, V], prefix string, m Materi
 		addWindowAggregate(t, name, n.parentNames(), kind, a)
 		t.AddStateStore(kind.stateStore(), name)
 	}, s.node)
-	n.grace = new(w.by.closing())
+	n.grace, n.versioning = new(w.by.closing()), unversioned
 	return &KTable[serde.Windowed[K], VOut]{b: b, node: n, sources: s.sources, keys: kind.keys(), values: m.Value, kind: kind}
 }

@@ -27,6 +27,9 @@ func newWindowedTable[K, V any](p *plan, name string, m Materialized[K, V], by w
 	case k.retention < least:
 		p.errorf("%q: the Retention of its store %q is %v: its windows with their grace period need %v", name, m.Name, m.Retention, least)
 	}
+	if m.HistoryRetention != 0 {
+		p.errorf("%q: its store %q has a HistoryRetention: a table with windows can't be versioned", name, m.Name)
+	}
 	return k
 }
 

@@ -59,6 +59,12 @@ func TestImpossibleWindows(t *testing.T) {
 		"windows close that aren't": {func(b *Builder) {
 			SuppressUntilWindowCloses(Table(b, "t", ConsumedWith(serde.TimeWindowed(serde.String, time.Second), serde.String)))
 		}, []string{"SuppressUntilWindowCloses", "KTABLE-SUPPRESS-0000000003", "KTABLE-SOURCE-0000000002"}},
+		"windows with a history": {func(b *Builder) {
+			WindowedBy(grouped(b), tumbling).Count(Materialized[string, int64]{Name: "st", HistoryRetention: time.Hour})
+		}, []string{"KSTREAM-AGGREGATE-0000000001", `"st"`, "HistoryRetention"}},
+		"a versioned table is suppressed": {func(b *Builder) {
+			Table(b, "t", Materialized[string, string]{Name: "st", HistoryRetention: time.Hour}).SuppressUntilTimeLimit(0)
+		}, []string{"SuppressUntilTimeLimit", "KTABLE-SUPPRESS-0000000002", "KTABLE-SOURCE-0000000001", "versioned"}},
 		"negative limits": {func(b *Builder) {
 			Table[string, string](b, "t").SuppressUntilTimeLimit(-time.Second, Suppressed{Name: "held", MaxRecords: -1, MaxBytes: -2})
 		}, []string{"SuppressUntilTimeLimit", "-1s", `"held"`, "MaxRecords -1", "MaxBytes -2"}},
