@@ -99,9 +99,9 @@ func (t *Topology) ensureExplicitNames(generated map[string]bool) {
 			continue
 		}
 		if !s.LoggingDisabled && s.sourceTopic == "" {
-			t.errorf("state store %q and its changelog topic have a generated name: name the store with Materialized, StreamJoined or TableJoined", s.Name)
+			t.errorf("state store %q and its changelog topic have a generated name: name the store with Materialized, StreamJoined, TableJoined or Suppressed", s.Name)
 		} else {
-			t.errorf("state store %q has a generated name: name it with Materialized, StreamJoined or TableJoined", s.Name)
+			t.errorf("state store %q has a generated name: name it with Materialized, StreamJoined, TableJoined or Suppressed", s.Name)
 		}
 	}
 	for _, topic := range t.internalTopics() {

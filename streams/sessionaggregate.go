@@ -90,14 +90,10 @@ func (n *sessionAggregateNode[K, V, VOut]) receive(r Record[K, V]) error {
 func (n *sessionAggregateNode[K, V, VOut]) find(k K, earliestEnd, latestStart int64) error {
 	n.found = n.found[:0]
 	it := n.store.Find(k, earliestEnd, latestStart, state.Forward)
-	for it.Next() {
+	return walk(it, func() (more bool, err error) {
 		n.found = append(n.found, session[K, VOut]{it.Key(), nullable[VOut]{it.Value(), true}})
-	}
-	err := it.Err()
-	if closeErr := it.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+		return true, nil
+	})
 }
 
 func (n *sessionAggregateNode[K, V, VOut]) emitClosed(closeTime int64, headers []Header) error {
@@ -109,9 +105,5 @@ func (n *sessionAggregateNode[K, V, VOut]) emitClosed(closeTime int64, headers [
 		return nil
 	}
 	end := func(it *state.WindowIterator[K, VOut]) int64 { return it.Key().End }
-	if err := forwardAll(&n.windowOut, n.store.FindEnds(from, to, state.Forward), end, headers); err != nil {
-		return err
-	}
-	n.final.emitted(closeTime)
-	return nil
+	return emitFinal(&n.windowOut, n.store.FindEnds(from, to, state.Forward), end, closeTime, headers)
 }

@@ -1,13 +1,14 @@
 package streams
 
 import (
+	"slices"
+
 	"github.com/odradek-go/odradek/state"
 )
 
 // slidingAggregateNode aggregates sliding windows (KIP-450). Of each key it keeps, for
 // each record, the window that ends with the record, and the one that begins a
-// millisecond after it, if a record is in it. The record's own time difference
-// separates the two.
+// millisecond after it, if there is a record in it.
 type slidingAggregateNode[K, V, VOut any] struct {
 	timeOut[K, VOut]
 	windowAggregation[K, V, VOut]
@@ -44,9 +45,8 @@ func (n *slidingAggregateNode[K, V, VOut]) receive(r Record[K, V]) error {
 // receiveUsual takes a record whose window doesn't begin before 1970.
 func (n *slidingAggregateNode[K, V, VOut]) receiveUsual(r Record[K, V], closeTime int64) error {
 	ts := r.Timestamp
-	// What comes before the first window that has ended before the record isn't
-	// of interest.
-	windows, err := n.find(r.Key, max(0, ts-2*n.size), ts+1, state.Backward, func(start int64) bool { return start+n.size < ts })
+	// Of the windows that have ended before the record the latest is of interest.
+	windows, err := n.find(r.Key, max(0, ts-2*n.size), ts+1, state.Backward, ts)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (n *slidingAggregateNode[K, V, VOut]) receiveUsual(r Record[K, V], closeTim
 // 1970. The windows that would begin before it are one, from 1970 on.
 func (n *slidingAggregateNode[K, V, VOut]) receiveEarly(r Record[K, V], closeTime int64) error {
 	ts := r.Timestamp
-	windows, err := n.find(r.Key, 0, ts+1, state.Forward, nil)
+	windows, err := n.find(r.Key, 0, ts+1, state.Forward, 0)
 	if err != nil {
 		return err
 	}
@@ -168,31 +168,20 @@ func (n *slidingAggregateNode[K, V, VOut]) update(r Record[K, V], w slidingWindo
 }
 
 // find returns the windows of a key that start from from to to, up to the first that
-// is the last.
-func (n *slidingAggregateNode[K, V, VOut]) find(k K, from, to int64, order state.Order, last func(start int64) bool) ([]slidingWindow[VOut], error) {
+// has ended before the time upTo.
+func (n *slidingAggregateNode[K, V, VOut]) find(k K, from, to int64, order state.Order, upTo int64) ([]slidingWindow[VOut], error) {
 	n.found = n.found[:0]
 	it := n.store.Fetch(k, from, to, order)
-	for it.Next() {
+	err := walk(it, func() (more bool, err error) {
 		start := it.Key().Start
 		n.found = append(n.found, slidingWindow[VOut]{start, nullable[VOut]{it.Value(), true}, it.Timestamp()})
-		if last != nil && last(start) {
-			break
-		}
-	}
-	err := it.Err()
-	if closeErr := it.Close(); err == nil {
-		err = closeErr
-	}
+		return start+n.size >= upTo, nil
+	})
 	return n.found, err
 }
 
 func contains[V any](windows []slidingWindow[V], start int64) bool {
-	for _, w := range windows {
-		if w.start == start {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(windows, func(w slidingWindow[V]) bool { return w.start == start })
 }
 
 func (n *slidingAggregateNode[K, V, VOut]) emitClosed(closeTime int64, headers []Header) error {

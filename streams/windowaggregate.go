@@ -1,6 +1,8 @@
 package streams
 
 import (
+	"cmp"
+
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
 )
@@ -93,31 +95,32 @@ func (o *timeOut[K, V]) set(k K, start int64, c change[V], timestamp, record int
 
 // emit sends on what there is of the windows that start from from to to.
 func (o *timeOut[K, V]) emit(from, to, closeTime int64, headers []Header) error {
-	if from <= to {
-		it := o.store.FetchRange(state.Bounds[K]{}, from, to, state.Forward)
-		if err := forwardAll(&o.windowOut, it, (*state.WindowIterator[K, V]).Timestamp, headers); err != nil {
-			return err
-		}
-	}
-	o.final.emitted(closeTime)
-	return nil
+	it := o.store.FetchRange(state.Bounds[K]{}, from, to, state.Forward)
+	return emitFinal(&o.windowOut, it, (*state.WindowIterator[K, V]).Timestamp, closeTime, headers)
 }
 
-// forwardAll sends on what an iterator has, as results that are final, and closes it.
-func forwardAll[K, V any](o *windowOut[K, V], it *state.WindowIterator[K, V], timestamp func(*state.WindowIterator[K, V]) int64, headers []Header) error {
-	for it.Next() {
+// emitFinal sends on what an iterator has, as the results of windows that have closed
+// up to a time, and closes it.
+func emitFinal[K, V any](o *windowOut[K, V], it *state.WindowIterator[K, V], timestamp func(*state.WindowIterator[K, V]) int64, closeTime int64, headers []Header) error {
+	err := walk(it, func() (more bool, err error) {
 		r := Record[serde.Windowed[K], change[V]]{Key: it.Key(), Timestamp: timestamp(it), Headers: headers}
 		r.Value.new = nullable[V]{it.Value(), true}
-		if err := o.forward(r); err != nil {
-			it.Close()
-			return err
-		}
+		return true, o.forward(r)
+	})
+	if err == nil {
+		o.final.emitted(closeTime)
 	}
-	if err := it.Err(); err != nil {
-		it.Close()
-		return err
+	return err
+}
+
+// walk calls each for the entries of an iterator, until it says that no more are
+// needed or returns an error, and closes the iterator.
+func walk[K, V any](it *state.WindowIterator[K, V], each func() (more bool, err error)) (err error) {
+	for more := true; more && err == nil && it.Next(); {
+		more, err = each()
 	}
-	return it.Close()
+	err = cmp.Or(err, it.Err())
+	return cmp.Or(err, it.Close())
 }
 
 // timeAggregateNode aggregates tumbling and hopping windows.

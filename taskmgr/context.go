@@ -2,6 +2,7 @@ package taskmgr
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"slices"
 	"time"
@@ -96,7 +97,7 @@ func (c *Context) RequestCommit() { c.commit = true }
 // dropped-records does, such as one that comes too late. The attributes are slog's.
 func (c *Context) DropRecord(processor, reason string, attrs ...any) {
 	c.dropped++
-	if c.Logger == nil {
+	if c.Logger == nil || !c.Logger.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
 	log := c.Logger.With("task", c.Task, "processor", processor, "reason", reason)
