@@ -11,7 +11,9 @@ import (
 
 // TestSourcePatterns: which topics a subtopology reads, and where it begins with them.
 func TestSourcePatterns(t *testing.T) {
-	prefix := func(p string) func(string) bool { return func(topic string) bool { return strings.HasPrefix(topic, p) } }
+	prefix := func(p string) func(string) bool {
+		return func(topic string) bool { return strings.HasPrefix(topic, p) }
+	}
 	at := func(offset int64) Reset { return func(time.Time) kgo.Offset { return kgo.NewOffset().At(offset) } }
 	sub := Subtopology{
 		SourceTopics:   []string{"z", "b"},
