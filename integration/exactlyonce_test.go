@@ -34,6 +34,7 @@ var exactlyOnceScenarios = []scenario{
 	{"FailuresAreUndone", failuresAreUndone},
 	{"FencedProducer", fencedProducer},
 	{"AbortedInput", abortedInput},
+	{"SameTransactionalIDs", sameTransactionalIDs},
 }
 
 func TestEmbeddedExactlyOnce(t *testing.T) {
@@ -209,5 +210,39 @@ func TestExactlyOnceDefaults(t *testing.T) {
 	names := []string{streams.AtLeastOnce.String(), streams.ExactlyOnceV2.String()}
 	if !slices.Equal(names, []string{"at_least_once", "exactly_once_v2"}) {
 		t.Errorf("the guarantees are %q", names)
+	}
+}
+
+// sameTransactionalIDs: however often an application without stores is started, the
+// broker knows as many transactional ids of it as it has threads.
+func sameTransactionalIDs(t *testing.T, c *cluster) {
+	in, out, dir := c.topic(t, "in", 2), c.topic(t, "out", 1), t.TempDir()
+	b := streams.NewBuilder()
+	streams.Stream[string, string](b, in).To(out)
+	var sent []string
+	for i := range 3 {
+		app := c.start(t, b.Build(), func(cfg *streams.Config) { cfg.StateDir, cfg.NumStreamThreads = dir, 2 })
+		running(t, app)
+		for j := range 4 {
+			sent = append(sent, fmt.Sprint(i, "-", j))
+			c.produce(t, in, sent[len(sent)-1])
+			c.received(t, out, sent...)
+		}
+		if err := app.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed, err := c.adm.ListTransactions(t.Context(), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, id := range listed.TransactionalIDs() {
+		if strings.HasPrefix(id, c.id+"-") {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 || len(ids) > 2 {
+		t.Errorf("two threads have had the transactional ids %q", ids)
 	}
 }

@@ -230,7 +230,7 @@ func (a *App) runThread(ctx context.Context, i int, response *UncaughtExceptionR
 		Readable:       &a.queries.registry,
 		OnEndpoints:    a.queries.endpointsChanged,
 		Global:         a.globalState(),
-		Directory:      a.storage.directory,
+		Directory:      a.storage.ofStores(),
 		Disk:           a.storage.disk,
 		CacheBytes:     max(0, a.cfg.StateStoreCacheMaxBytes) / int64(a.cfg.NumStreamThreads),
 		Client:         a.cfg.clientOptions(),

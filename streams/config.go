@@ -72,7 +72,8 @@ type Config struct {
 	// StateDir is where persistent state stores are, in a directory of the
 	// application's id (state.dir). The running application locks it: no two
 	// instances share one. Empty: "odradek" in the system's directory for
-	// temporary files, which is not where gigabytes should be.
+	// temporary files, which is not where gigabytes should be. Under exactly once
+	// the process id is kept there too, of which transactional ids are made.
 	StateDir string
 
 	// StateCleanupDelay is how long the state of a task is kept on disk that has

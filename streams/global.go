@@ -18,7 +18,7 @@ func (a *App) openGlobal(ctx context.Context) (err error) {
 		Topology:       a.compiled.Global,
 		Client:         a.cfg.clientOptions(),
 		ClientID:       fmt.Sprintf("%s-GlobalStreamThread", a.cfg.ClientID),
-		Directory:      a.storage.directory,
+		Directory:      a.storage.ofStores(),
 		Disk:           a.storage.disk,
 		CommitInterval: a.cfg.CommitInterval,
 		ReadCommitted:  a.cfg.ProcessingGuarantee == ExactlyOnceV2,

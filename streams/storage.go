@@ -13,20 +13,40 @@ import (
 // storage is what the persistent stores of an application have on this machine,
 // nil where it has none.
 type storage struct {
-	directory *taskmgr.Directory
+	directory *taskmgr.Directory // may be there for the process id alone
 	disk      *state.Disk
+}
+
+// ofStores is the directory, nil where no store needs one.
+func (s storage) ofStores() *taskmgr.Directory {
+	if s.disk == nil {
+		return nil
+	}
+	return s.directory
 }
 
 // openStorage opens the application's state directory if a store needs it. The
 // process id is then the directory's.
+//
+// Under exactly once it is so even where no store does: transactional ids are made of
+// the process id, and the broker would keep those of every start for a week. There
+// the directory may be missing, though: the id is then new.
 func (a *App) openStorage() (err error) {
-	if !a.compiled.Persistent() {
+	persistent := a.compiled.Persistent()
+	if !persistent && a.cfg.ProcessingGuarantee != ExactlyOnceV2 {
 		return nil
 	}
-	if a.storage.directory, err = a.openDirectory(); err != nil {
+	switch a.storage.directory, err = a.openDirectory(); {
+	case err == nil:
+		a.process = a.storage.directory.Process()
+	case persistent:
 		return err
+	default:
+		a.cfg.Logger.Info("the transactional ids are new at this start, since there is no state directory to keep them in", "err", err)
 	}
-	a.process = a.storage.directory.Process()
+	if !persistent {
+		return nil
+	}
 	options := a.cfg.Disk
 	orDefault(&options.Logger, a.cfg.Logger)
 	a.storage.disk = state.NewDisk(options)
@@ -38,10 +58,14 @@ func (a *App) openDirectory() (*taskmgr.Directory, error) {
 }
 
 func (a *App) closeStorage() error {
-	if a.storage.directory == nil {
-		return nil
+	var err error
+	if a.storage.disk != nil {
+		err = a.storage.disk.Close()
 	}
-	return errors.Join(a.storage.disk.Close(), a.storage.directory.Close())
+	if a.storage.directory != nil {
+		err = errors.Join(err, a.storage.directory.Close())
+	}
+	return err
 }
 
 // keepClean removes the state of tasks that have been elsewhere for long, until ctx
