@@ -11,8 +11,9 @@ import (
 type backing struct {
 	name     string
 	make     OpenEngine
-	cutKey   int // how many bytes of a key don't go to the changelog
-	cutValue int // how many bytes of a value don't
+	cutKey   int  // how many bytes of a key don't go to the changelog
+	cutValue int  // how many bytes of a value don't
+	headers  bool // values have their headers before them, which don't either
 	caching  bool
 	windows  *segments
 
@@ -39,17 +40,14 @@ func (b *backing) Open(ctx OpenContext) (err error) {
 		b.engine = nil
 		return b.fail("open", err)
 	}
-	if b.windows != nil {
-		found, ok := b.engine.Checkpointed()
-		if !b.windows.recall(found.Note) && ok { // laid out for another retention
-			err := b.engine.Close()
-			b.engine = nil
-			if ctx.Fresh || err != nil {
-				return b.fail("open", err)
-			}
-			ctx.Fresh = true
-			return b.Open(ctx)
+	if found, ok := b.engine.Checkpointed(); !b.recall(found.Note) && ok {
+		err := b.engine.Close()
+		b.engine = nil
+		if ctx.Fresh || err != nil {
+			return b.fail("open", err)
 		}
+		ctx.Fresh = true
+		return b.Open(ctx)
 	}
 	b.ctx = ctx
 	if b.caching && ctx.Cache != nil {
@@ -85,11 +83,7 @@ func (b *backing) Checkpoint(offset int64) error {
 	if b.Dirty() {
 		return b.fail("checkpoint", errors.New("there are changes in the cache: it must be flushed first"))
 	}
-	c := Checkpoint{Offset: offset}
-	if b.windows != nil {
-		c.Note = b.windows.note()
-	}
-	return b.fail("checkpoint", b.engine.Checkpoint(c))
+	return b.fail("checkpoint", b.engine.Checkpoint(Checkpoint{Offset: offset, Note: b.note()}))
 }
 
 // Checkpointed implements [Store].
@@ -206,6 +200,12 @@ func (b *backing) store(key, value []byte) error {
 func (b *backing) log(key, value []byte, timestamp int64, headers []Header) error {
 	if b.ctx.Changelog == nil {
 		return nil
+	}
+	if value != nil && b.headers {
+		var err error
+		if _, value, err = cutHeaders(value); err != nil {
+			return err
+		}
 	}
 	if value != nil {
 		value = value[b.cutValue:]

@@ -99,25 +99,9 @@ func (c *bufferedChange) origin() RecordContext {
 	return c.from
 }
 
-// appendOrigin appends how Java writes headers and timestamp of a value: the length
-// of the headers, their number, and for each the key and the value with their lengths
-// before them, all as zigzag varints, −1 for null and nothing but the length where
-// there are none; and the timestamp in 8 bytes.
+// appendOrigin appends headers and timestamp of a value, as in stores with headers.
 func appendOrigin(dst []byte, c RecordContext) []byte {
-	var headers []byte
-	if len(c.Headers) > 0 {
-		headers = binary.AppendVarint(headers, int64(len(c.Headers)))
-	}
-	for _, h := range c.Headers {
-		headers = append(binary.AppendVarint(headers, int64(len(h.Key))), h.Key...)
-		if h.Value == nil {
-			headers = binary.AppendVarint(headers, null)
-		} else {
-			headers = append(binary.AppendVarint(headers, int64(len(h.Value))), h.Value...)
-		}
-	}
-	dst = append(binary.AppendVarint(dst, int64(len(headers))), headers...)
-	return binary.BigEndian.AppendUint64(dst, uint64(c.Timestamp))
+	return binary.BigEndian.AppendUint64(appendHeaders(dst, c.Headers), uint64(c.Timestamp))
 }
 
 // size is about how much memory it takes, as Java estimates it.

@@ -17,6 +17,8 @@ type codec[K, V any] struct {
 	values serde.Serde[V]
 	key    []byte
 	value  []byte
+
+	headers bool // values have their headers before them
 }
 
 func newCodec[K, V any](keys serde.Serde[K], values serde.Serde[V]) codec[K, V] {
@@ -48,6 +50,31 @@ func (c *codec[K, V]) encodeValue(dst []byte, v V) ([]byte, error) {
 		c.value = value
 	}
 	return value, err
+}
+
+// prefix begins a value with its headers, in a store that has them.
+func (c *codec[K, V]) prefix(headers []Header) []byte {
+	if !c.headers {
+		return c.value[:0]
+	}
+	c.value = appendHeaders(c.value[:0], headers)
+	return c.value
+}
+
+// cutPrefix is what prefix began, without it.
+func (c *codec[K, V]) cutPrefix(raw []byte) (value []byte, err error) {
+	if c.headers {
+		_, raw, err = cutHeaders(raw)
+	}
+	return raw, err
+}
+
+// decodeHeaders reads the headers of a value, in a store that has them.
+func (c *codec[K, V]) decodeHeaders(raw []byte) ([]Header, error) {
+	if !c.headers || raw == nil {
+		return nil, nil
+	}
+	return readHeaders(raw)
 }
 
 // encodeBounds encodes the ends of a range.

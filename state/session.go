@@ -14,7 +14,8 @@ import (
 // after that isn't stored, but logged, as in Java.
 //
 // In the changelog a key is the key's encoding, the end and the start in 8 bytes
-// each, and the value is the encoding alone.
+// each, and the value is the encoding alone. A store with headers keeps those of each
+// value, and its changelog has them as the record's.
 type Session[K, V any] struct {
 	backing
 	codec codec[K, V]
@@ -53,7 +54,7 @@ func (s *Session[K, V]) OnFlush(wantOld bool, listener func(Change[serde.Windowe
 		if err != nil {
 			return err
 		}
-		c, err := newChange(w, value, old, it, s.codec.values.Decode)
+		c, err := newChange(w, value, old, it, s.decodeValue)
 		if err != nil {
 			return err
 		}
@@ -63,35 +64,58 @@ func (s *Session[K, V]) OnFlush(wantOld bool, listener func(Change[serde.Windowe
 
 // Get returns the value of a session; ok is false where there is none.
 func (s *Session[K, V]) Get(w serde.Windowed[K]) (v V, ok bool, err error) {
-	if s.engine == nil {
-		return v, false, s.fail("get", ErrClosed)
-	}
-	key, err := s.encodeKey(w)
-	if err != nil {
-		return v, false, s.fail("get: the key", err)
-	}
-	raw, err := s.get(key)
+	raw, err := s.find(w)
 	if err != nil || raw == nil {
-		return v, false, s.fail("get", err)
+		return v, false, err
 	}
-	if v, err = s.codec.values.Decode(raw); err != nil {
+	if v, err = s.decodeValue(raw); err != nil {
 		return v, false, s.fail("get: the value", err)
 	}
 	return v, true, nil
+}
+
+// Headers returns the headers that the value of a session was put with, nil where
+// there are none, or no value, or where the store doesn't keep them.
+func (s *Session[K, V]) Headers(w serde.Windowed[K]) ([]Header, error) {
+	raw, err := s.find(w)
+	if err != nil {
+		return nil, err
+	}
+	headers, err := s.codec.decodeHeaders(raw)
+	return headers, s.fail("get: the headers", err)
+}
+
+// find returns what the engine has of a session.
+func (s *Session[K, V]) find(w serde.Windowed[K]) ([]byte, error) {
+	if s.engine == nil {
+		return nil, s.fail("get", ErrClosed)
+	}
+	key, err := s.encodeKey(w)
+	if err != nil {
+		return nil, s.fail("get: the key", err)
+	}
+	raw, err := s.get(key)
+	return raw, s.fail("get", err)
 }
 
 // Put sets the value of a session. The timestamp, in milliseconds, is that of the
 // record being processed and goes to the changelog only. A value that its serde
 // makes null removes the session.
 func (s *Session[K, V]) Put(w serde.Windowed[K], v V, timestamp int64) error {
+	return s.PutHeaders(w, v, timestamp, nil)
+}
+
+// PutHeaders is Put with headers. They go to the changelog; a store with headers keeps
+// them, too. They must not be changed later.
+func (s *Session[K, V]) PutHeaders(w serde.Windowed[K], v V, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("put", ErrClosed)
 	}
-	value, err := s.codec.encodeValue(s.codec.value[:0], v)
+	value, err := s.codec.encodeValue(s.codec.prefix(headers), v)
 	if err != nil {
 		return s.fail("put: the value", err)
 	}
-	return s.set("put", w, value, timestamp, nil)
+	return s.set("put", w, value, timestamp, headers)
 }
 
 // Remove removes a session and logs a tombstone whose timestamp, in milliseconds,
@@ -100,7 +124,7 @@ func (s *Session[K, V]) Remove(w serde.Windowed[K], timestamp int64) error {
 	return s.RemoveHeaders(w, timestamp, nil)
 }
 
-// RemoveHeaders is Remove for a store whose changelog has headers.
+// RemoveHeaders is Remove with headers for the changelog.
 func (s *Session[K, V]) RemoveHeaders(w serde.Windowed[K], timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("remove", ErrClosed)
@@ -158,18 +182,28 @@ func startsBy(latest int64) func([]byte) bool {
 func (s *Session[K, V]) iterate(op string, it Iterator, err error) *WindowIterator[K, V] {
 	return &WindowIterator[K, V]{
 		walk: s.walk(op, it, err), decodeKey: s.decodeKey,
-		decodeValue: func(raw []byte) (int64, V, error) { v, err := s.codec.values.Decode(raw); return -1, v, err },
+		decodeValue:   func(raw []byte) (int64, V, error) { v, err := s.decodeValue(raw); return -1, v, err },
+		decodeHeaders: s.codec.decodeHeaders,
 	}
 }
 
 // Restore implements [Store].
 func (s *Session[K, V]) Restore(key, value []byte, timestamp int64) error {
+	return s.RestoreHeaders(key, value, timestamp, nil)
+}
+
+// RestoreHeaders implements [HeaderRestorer].
+func (s *Session[K, V]) RestoreHeaders(key, value []byte, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("restore", ErrClosed)
 	}
 	_, _, end, ok := splitSessionKey(key)
 	if !ok {
 		return s.fail("restore", ErrMalformedKey)
+	}
+	if value != nil && s.codec.headers {
+		s.codec.value = append(s.codec.prefix(headers), value...)
+		value = s.codec.value
 	}
 	s.codec.key = append(s.windows.appendPrefix(s.codec.key[:0], end), key...)
 	return s.fail("restore", s.store(s.codec.key, value))
@@ -196,4 +230,11 @@ func (s *Session[K, V]) decodeKey(key []byte) (w serde.Windowed[K], err error) {
 	w.Start, w.End = start, end
 	w.Key, err = s.codec.keys.Decode(raw)
 	return w, err
+}
+
+func (s *Session[K, V]) decodeValue(raw []byte) (v V, err error) {
+	if raw, err = s.codec.cutPrefix(raw); err != nil {
+		return v, err
+	}
+	return s.codec.values.Decode(raw)
 }

@@ -84,7 +84,8 @@ type Changelog interface {
 // time of day.
 const NoTimestamp = -1
 
-// Header is a header of a changelog record. Few stores have them: the windows of
+// Header is a header of a value and of its changelog record. Few stores keep them, those
+// with EnableHeaders; the changelogs of some more have them: the windows of
 // stream-stream joins and the subscriptions of foreign-key joins.
 type Header struct {
 	Key   string

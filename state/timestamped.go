@@ -12,7 +12,8 @@ import (
 //
 // In the engine a value is eight bytes of timestamp and then the value's
 // encoding. In the changelog it is the encoding alone, and the timestamp is the
-// record's: both as in Java Kafka Streams.
+// record's: both as in Java Kafka Streams. A store with headers has them before that,
+// and its changelog has them as the record's.
 type TimestampedKeyValue[K, V any] struct {
 	backing
 	codec codec[K, V]
@@ -65,16 +66,9 @@ func newTimestampedChange[KOut, K, V any](k KOut, value, old []byte, it *cached,
 // Get returns the value of k and its timestamp in milliseconds; ok is false
 // where there is none.
 func (s *TimestampedKeyValue[K, V]) Get(k K) (v V, timestamp int64, ok bool, err error) {
-	if s.engine == nil {
-		return v, 0, false, s.fail("get", ErrClosed)
-	}
-	key, err := s.codec.encodeKey(k)
-	if err != nil {
-		return v, 0, false, s.fail("get: the key", err)
-	}
-	raw, err := s.get(key)
+	raw, err := s.find(k)
 	if err != nil || raw == nil {
-		return v, 0, false, s.fail("get", err)
+		return v, 0, false, err
 	}
 	timestamp, v, err = s.codec.decodeTimestamped(raw)
 	if err != nil {
@@ -83,14 +77,39 @@ func (s *TimestampedKeyValue[K, V]) Get(k K) (v V, timestamp int64, ok bool, err
 	return v, timestamp, true, nil
 }
 
+// Headers returns the headers that the value of k was put with, nil where there are
+// none, or no value, or where the store doesn't keep them.
+func (s *TimestampedKeyValue[K, V]) Headers(k K) ([]Header, error) {
+	raw, err := s.find(k)
+	if err != nil {
+		return nil, err
+	}
+	headers, err := s.codec.decodeHeaders(raw)
+	return headers, s.fail("get: the headers", err)
+}
+
+// find returns what the engine has of k.
+func (s *TimestampedKeyValue[K, V]) find(k K) ([]byte, error) {
+	if s.engine == nil {
+		return nil, s.fail("get", ErrClosed)
+	}
+	key, err := s.codec.encodeKey(k)
+	if err != nil {
+		return nil, s.fail("get: the key", err)
+	}
+	raw, err := s.get(key)
+	return raw, s.fail("get", err)
+}
+
 // Put sets the value of k, with its timestamp in milliseconds, and logs the
 // change. A value that its serde makes null deletes k.
 func (s *TimestampedKeyValue[K, V]) Put(k K, v V, timestamp int64) error {
 	return s.PutHeaders(k, v, timestamp, nil)
 }
 
-// PutHeaders is Put for a store whose changelog has headers, as the
-// subscriptions of foreign-key joins have. The store itself doesn't keep them.
+// PutHeaders is Put with headers. They go to the changelog, as those of the
+// subscriptions of foreign-key joins do; a store with headers keeps them, too. They
+// must not be changed later.
 func (s *TimestampedKeyValue[K, V]) PutHeaders(k K, v V, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("put", ErrClosed)
@@ -99,7 +118,7 @@ func (s *TimestampedKeyValue[K, V]) PutHeaders(k K, v V, timestamp int64, header
 	if err != nil {
 		return s.fail("put: the key", err)
 	}
-	value, err := s.codec.encodeTimestamped(v, timestamp)
+	value, err := s.codec.encodeTimestamped(v, timestamp, headers)
 	if err != nil {
 		return s.fail("put: the value", err)
 	}
@@ -112,7 +131,7 @@ func (s *TimestampedKeyValue[K, V]) Delete(k K, timestamp int64) error {
 	return s.DeleteHeaders(k, timestamp, nil)
 }
 
-// DeleteHeaders is Delete for a store whose changelog has headers.
+// DeleteHeaders is Delete with headers for the changelog.
 func (s *TimestampedKeyValue[K, V]) DeleteHeaders(k K, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("delete", ErrClosed)
@@ -148,27 +167,36 @@ func (s *TimestampedKeyValue[K, V]) All(yield func(k K, v V, timestamp int64) bo
 
 // Restore implements [Store].
 func (s *TimestampedKeyValue[K, V]) Restore(key, value []byte, timestamp int64) error {
+	return s.RestoreHeaders(key, value, timestamp, nil)
+}
+
+// RestoreHeaders implements [HeaderRestorer].
+func (s *TimestampedKeyValue[K, V]) RestoreHeaders(key, value []byte, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("restore", ErrClosed)
 	}
 	if value != nil {
-		value = s.codec.stamp(value, timestamp)
+		value = s.codec.stamp(value, timestamp, headers)
 	}
 	return s.fail("restore", s.engine.Put(key, value))
 }
 
-// stamp puts a timestamp before the encoding of a value.
-func (c *codec[K, V]) stamp(value []byte, timestamp int64) []byte {
-	c.value = append(binary.BigEndian.AppendUint64(c.value[:0], uint64(timestamp)), value...)
+// stamp puts headers and a timestamp before the encoding of a value.
+func (c *codec[K, V]) stamp(value []byte, timestamp int64, headers []Header) []byte {
+	c.value = append(binary.BigEndian.AppendUint64(c.prefix(headers), uint64(timestamp)), value...)
 	return c.value
 }
 
-// encodeTimestamped encodes a value after its timestamp; nil where it is null.
-func (c *codec[K, V]) encodeTimestamped(v V, timestamp int64) ([]byte, error) {
-	return c.encodeValue(binary.BigEndian.AppendUint64(c.value[:0], uint64(timestamp)), v)
+// encodeTimestamped encodes a value after its headers and its timestamp; nil where it
+// is null.
+func (c *codec[K, V]) encodeTimestamped(v V, timestamp int64, headers []Header) ([]byte, error) {
+	return c.encodeValue(binary.BigEndian.AppendUint64(c.prefix(headers), uint64(timestamp)), v)
 }
 
 func (c *codec[K, V]) decodeTimestamped(raw []byte) (timestamp int64, v V, err error) {
+	if raw, err = c.cutPrefix(raw); err != nil {
+		return 0, v, err
+	}
 	if len(raw) < timestampSize {
 		return 0, v, io.ErrUnexpectedEOF
 	}
@@ -184,6 +212,7 @@ type TimestampedIterator[K, V any] struct {
 	key       K
 	value     V
 	timestamp int64
+	headers   []Header
 }
 
 // Next moves to the next entry. It is false at the end, or on an error.
@@ -191,6 +220,9 @@ func (it *TimestampedIterator[K, V]) Next() bool {
 	return it.next(func(key, value []byte) (err error) {
 		if it.key, err = it.s.codec.keys.Decode(key); err == nil {
 			it.timestamp, it.value, err = it.s.codec.decodeTimestamped(value)
+		}
+		if err == nil {
+			it.headers, err = it.s.codec.decodeHeaders(value)
 		}
 		return err
 	})
@@ -204,3 +236,6 @@ func (it *TimestampedIterator[K, V]) Value() V { return it.value }
 
 // Timestamp is the current value's timestamp in milliseconds.
 func (it *TimestampedIterator[K, V]) Timestamp() int64 { return it.timestamp }
+
+// Headers are those of the current value: see [TimestampedKeyValue.Headers].
+func (it *TimestampedIterator[K, V]) Headers() []Header { return it.headers }

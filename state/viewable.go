@@ -14,12 +14,16 @@ func (raw) Append(dst []byte, v []byte) ([]byte, error) {
 
 func (raw) Decode(data []byte) ([]byte, error) { return data, nil }
 
-func rawCodec() codec[[]byte, []byte] { return newCodec[[]byte, []byte](raw{}, raw{}) }
+func rawCodec(headers bool) codec[[]byte, []byte] {
+	c := newCodec[[]byte, []byte](raw{}, raw{})
+	c.headers = headers
+	return c
+}
 
 // viewed is the backing of a view of b.
 func (b *backing) viewed(v *view) backing {
 	v.of = b
-	of := backing{name: b.name, cutKey: b.cutKey, cutValue: b.cutValue, engine: v}
+	of := backing{name: b.name, cutKey: b.cutKey, cutValue: b.cutValue, headers: b.headers, engine: v}
 	if b.windows != nil {
 		windows := *b.windows
 		windows.index = nil
@@ -32,26 +36,26 @@ func (b *backing) viewed(v *view) backing {
 }
 
 func (s *KeyValue[K, V]) newView(v *view) Store {
-	return &KeyValue[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec()}
+	return &KeyValue[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec(s.headers)}
 }
 
 func (s *TimestampedKeyValue[K, V]) newView(v *view) Store {
-	return &TimestampedKeyValue[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec()}
+	return &TimestampedKeyValue[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec(s.headers)}
 }
 
 func (s *Versioned[K, V]) newView(v *view) Store {
-	of := &Versioned[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec(), retention: s.retention}
+	of := &Versioned[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec(s.headers), retention: s.retention}
 	of.history.engine = v
 	v.follow = func() { of.observed = s.observed }
 	return of
 }
 
 func (s *Window[K, V]) newView(v *view) Store {
-	return &Window[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec(), size: s.size, many: s.many}
+	return &Window[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec(s.headers), size: s.size, many: s.many}
 }
 
 func (s *Session[K, V]) newView(v *view) Store {
-	return &Session[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec()}
+	return &Session[[]byte, []byte]{backing: s.viewed(v), codec: rawCodec(s.headers)}
 }
 
 // JSON converts the keys and values of a store between JSON and their encodings, for

@@ -14,7 +14,8 @@ import (
 //
 // In the changelog a key is the key's encoding, the start in 8 bytes and a
 // sequence number in 4, and the value is the encoding alone, with the timestamp
-// as the record's.
+// as the record's. A store with headers keeps those of each value, and its changelog
+// has them as the record's.
 type Window[K, V any] struct {
 	backing
 	codec codec[K, V]
@@ -102,22 +103,46 @@ func (s *Window[K, V]) Get(k K, start int64) (v V, timestamp int64, ok bool, err
 		}
 		return v, timestamp, ok, it.Err()
 	}
-	if s.engine == nil {
-		return v, 0, false, s.fail("get", ErrClosed)
-	}
-	key, err := s.encodeKey(k, start, 0)
-	if err != nil {
-		return v, 0, false, s.fail("get: the key", err)
-	}
-	raw, err := s.get(key)
+	raw, err := s.find(k, start)
 	if err != nil || raw == nil {
-		return v, 0, false, s.fail("get", err)
+		return v, 0, false, err
 	}
 	timestamp, v, err = s.codec.decodeTimestamped(raw)
 	if err != nil {
 		return v, 0, false, s.fail("get: the value", err)
 	}
 	return v, timestamp, true, nil
+}
+
+// Headers returns the headers that the value of k in the window that starts at start
+// was put with, nil where there are none, or no value, or where the store doesn't keep
+// them. Of several values it is the first.
+func (s *Window[K, V]) Headers(k K, start int64) ([]Header, error) {
+	if s.many {
+		it := s.Fetch(k, start, start, Forward)
+		defer it.Close()
+		it.Next()
+		return it.Headers(), it.Err()
+	}
+	raw, err := s.find(k, start)
+	if err != nil {
+		return nil, err
+	}
+	headers, err := s.codec.decodeHeaders(raw)
+	return headers, s.fail("get: the headers", err)
+}
+
+// find returns what the engine has of k in a window, in a store without duplicates.
+func (s *Window[K, V]) find(k K, start int64) ([]byte, error) {
+	if s.engine == nil {
+		return nil, s.fail("get", ErrClosed)
+	}
+	key, err := s.encodeKey(k, start, 0)
+	if err != nil {
+		return nil, s.fail("get: the key", err)
+	}
+	raw, err := s.get(key)
+	return raw, s.fail("get", err)
 }
 
 // Put sets the value of k in the window that starts at start, with the value's
@@ -127,13 +152,14 @@ func (s *Window[K, V]) Put(k K, start int64, v V, timestamp int64) error {
 	return s.PutHeaders(k, start, v, timestamp, nil)
 }
 
-// PutHeaders is Put for a store whose changelog has headers, as the windows of
-// stream-stream joins have. The store itself doesn't keep them.
+// PutHeaders is Put with headers. They go to the changelog, as those of the windows of
+// stream-stream joins do; a store with headers keeps them, too. They must not be
+// changed later.
 func (s *Window[K, V]) PutHeaders(k K, start int64, v V, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("put", ErrClosed)
 	}
-	value, err := s.codec.encodeTimestamped(v, timestamp)
+	value, err := s.codec.encodeTimestamped(v, timestamp, headers)
 	if err != nil {
 		return s.fail("put: the value", err)
 	}
@@ -146,7 +172,7 @@ func (s *Window[K, V]) Delete(k K, start, timestamp int64) error {
 	return s.DeleteHeaders(k, start, timestamp, nil)
 }
 
-// DeleteHeaders is Delete for a store whose changelog has headers.
+// DeleteHeaders is Delete with headers for the changelog.
 func (s *Window[K, V]) DeleteHeaders(k K, start, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("delete", ErrClosed)
@@ -172,6 +198,11 @@ func (s *Window[K, V]) set(op string, k K, start int64, value []byte, timestamp 
 
 // Restore implements [Store].
 func (s *Window[K, V]) Restore(key, value []byte, timestamp int64) error {
+	return s.RestoreHeaders(key, value, timestamp, nil)
+}
+
+// RestoreHeaders implements [HeaderRestorer].
+func (s *Window[K, V]) RestoreHeaders(key, value []byte, timestamp int64, headers []Header) error {
 	if s.engine == nil {
 		return s.fail("restore", ErrClosed)
 	}
@@ -186,7 +217,7 @@ func (s *Window[K, V]) Restore(key, value []byte, timestamp int64) error {
 		}
 	}
 	if value != nil {
-		value = s.codec.stamp(value, timestamp)
+		value = s.codec.stamp(value, timestamp, headers)
 	}
 	s.codec.key = append(s.windows.appendPrefix(s.codec.key[:0], start), key...)
 	return s.fail("restore", s.store(s.codec.key, value))

@@ -23,7 +23,10 @@ func (s *Window[K, V]) All(order Order) *WindowIterator[K, V] {
 }
 
 func (s *Window[K, V]) iterate(op string, it Iterator, err error) *WindowIterator[K, V] {
-	return &WindowIterator[K, V]{walk: s.walk(op, it, err), decodeKey: s.decodeKey, decodeValue: s.codec.decodeTimestamped}
+	return &WindowIterator[K, V]{
+		walk: s.walk(op, it, err), decodeKey: s.decodeKey,
+		decodeValue: s.codec.decodeTimestamped, decodeHeaders: s.codec.decodeHeaders,
+	}
 }
 
 // scanKey walks over the windows of one key.
@@ -54,11 +57,13 @@ func scanKeys[K, V any](b *backing, c *codec[K, V], bounds Bounds[K], sp span, k
 // [KeyValueIterator], and must be closed.
 type WindowIterator[K, V any] struct {
 	walk
-	decodeKey   func([]byte) (serde.Windowed[K], error)
-	decodeValue func([]byte) (int64, V, error)
-	key         serde.Windowed[K]
-	value       V
-	timestamp   int64
+	decodeKey     func([]byte) (serde.Windowed[K], error)
+	decodeValue   func([]byte) (int64, V, error)
+	decodeHeaders func([]byte) ([]Header, error)
+	key           serde.Windowed[K]
+	value         V
+	timestamp     int64
+	headers       []Header
 }
 
 // Next moves to the next entry. It is false at the end, or on an error.
@@ -66,6 +71,9 @@ func (it *WindowIterator[K, V]) Next() bool {
 	return it.next(func(key, value []byte) (err error) {
 		if it.key, err = it.decodeKey(key); err == nil {
 			it.timestamp, it.value, err = it.decodeValue(value)
+		}
+		if err == nil {
+			it.headers, err = it.decodeHeaders(value)
 		}
 		return err
 	})
@@ -80,3 +88,7 @@ func (it *WindowIterator[K, V]) Value() V { return it.value }
 // Timestamp is the current value's timestamp in milliseconds, −1 in a session
 // store, which has none.
 func (it *WindowIterator[K, V]) Timestamp() int64 { return it.timestamp }
+
+// Headers are those that the current value was put with, nil where there are none or
+// where the store doesn't keep them.
+func (it *WindowIterator[K, V]) Headers() []Header { return it.headers }

@@ -22,6 +22,7 @@ func (b *Builder) Build(config ...TopologyConfig) *Topology {
 	t.copartitioned = p.copartitioned
 	for _, s := range t.stores {
 		orDefault(&s.Type, c.StoreType)
+		s.headers = s.headers || s.logsHeaders && c.StoreFormat == HeadersFormat
 	}
 	if c.EnsureExplicitInternalResourceNaming {
 		t.ensureExplicitNames(p.generated)

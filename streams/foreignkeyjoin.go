@@ -142,6 +142,7 @@ func (j *foreignKeyJoin[K, V, KOther, VOther, VOut]) name(b *Builder, sources, o
 	names.registrationSink = b.suffixed(j.Name, "-subscription-registration-sink", tableSinkPrefix)
 	names.registrationSource = b.suffixed(j.Name, "-subscription-registration-source", tableSourcePrefix)
 	j.subscriptions = NewTimestampedKeyValueStore(b.suffixed(j.Name, "-subscription-store", subscriptionStorePrefix), j.combinedKeys(), j.subscriptionSerde())
+	j.subscriptions.logsHeaders = true
 	names.receive = b.suffixed(j.Name, "-subscription-receive", subscriptionProcessorPrefix)
 	names.lookUp = b.suffixed(j.Name, "-subscription-join-foreign", subscriptionProcessorPrefix)
 	names.tell = b.suffixed(j.Name, "-foreign-join-subscription", subscriptionProcessorPrefix)

@@ -227,9 +227,9 @@ func (n *receiveNode[K, KOther]) receive(r Record[KOther, subscription[K]]) (err
 		return nil
 	case r.KeyNull: // of a left join: the answer is that there is nothing
 	case s.instruction.deletes():
-		err = n.subscriptions.DeleteHeaders(key, r.Timestamp, storeHeaders(r.Headers))
+		err = n.subscriptions.DeleteHeaders(key, r.Timestamp, StoreHeaders(r.Headers))
 	default:
-		err = n.subscriptions.PutHeaders(key, s, r.Timestamp, storeHeaders(r.Headers))
+		err = n.subscriptions.PutHeaders(key, s, r.Timestamp, StoreHeaders(r.Headers))
 	}
 	if err != nil {
 		return err

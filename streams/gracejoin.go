@@ -56,7 +56,7 @@ func (n *graceJoinNode[K, V, VTable, VOut]) receive(r Record[K, V]) error {
 	from := recordContext(n.ctx.Context)
 	held, err := n.buffer.Put(r.Key, r.Value, state.RecordContext{
 		Topic: from.Topic, Partition: from.Partition, Offset: from.Offset,
-		Timestamp: r.Timestamp, Headers: storeHeaders(r.Headers),
+		Timestamp: r.Timestamp, Headers: StoreHeaders(r.Headers),
 	})
 	if err != nil {
 		return err

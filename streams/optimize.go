@@ -32,10 +32,11 @@ type TopologyConfig struct {
 // StoreFormat is what the stores of the DSL keep with each value.
 type StoreFormat int8
 
-// The store formats. As in Java, values that the DSL stores have no headers in
-// either. What differs are the changelogs: with HeadersFormat a tombstone has the
-// headers of the record that it comes from, and what a suppression holds back has
-// those of the values before.
+// The store formats. As in Java, the values of tables have no headers in either. With
+// HeadersFormat the windows of stream-stream joins and the subscriptions of foreign-key
+// joins have those of their records in the store too, not in the changelog alone; in
+// changelogs a tombstone has the headers of the record that it comes from, and what a
+// suppression holds back has those of the values before.
 const (
 	TimestampedFormat StoreFormat = iota // the value and its timestamp
 	HeadersFormat                        // the value, its timestamp and its headers

@@ -1,9 +1,13 @@
 package streams_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
+	"time"
 
+	"github.com/odradek-go/odradek/serde"
+	"github.com/odradek-go/odradek/state"
 	. "github.com/odradek-go/odradek/streams"
 )
 
@@ -33,4 +37,94 @@ var headersPrograms = map[string]func(*Builder) *Topology{
 		SuppressUntilWindowCloses(WindowedBy(g, TimeWindows{Size: 10 * ms}).Count(count("sw")), Suppressed{Name: "sup"}).ToStream().To("o5")
 		return b.Build(TopologyConfig{StoreFormat: HeadersFormat})
 	},
+	"56-headers-format-joins": func(b *Builder) *Topology {
+		joined := StreamJoined[*string, *string, *string]{Key: text, Value: text, OtherValue: text, StoreName: "j"}
+		OuterJoin(Stream(b, "l", ConsumedWith(text, text)), Stream(b, "r", ConsumedWith(text, text)), plus, TimeDifference(10*ms), joined).
+			To("o1", ProducedWith(text, text))
+		l := Table(b, "lt", nullableText(), MaterializedWith("lts", serde.String, text))
+		r := Table(b, "rt", nullableText(), MaterializedWith("rts", serde.String, text))
+		first := func(v *string) (string, bool) { return (*v)[:1], true }
+		TableForeignKeyJoin(l, r, first, plus, TableJoined[string, string, *string]{Name: "fk", Materialized: MaterializedWith("fks", serde.String, text)}).
+			ToStream().To("o2")
+		Cogroup(textByKey(b, "c"), appended).Aggregate(empty, MaterializedWith("cg", text, text)).ToStream().To("o3")
+		return b.Build(TopologyConfig{StoreFormat: HeadersFormat})
+	},
+	"57-papi-header-stores": func(*Builder) *Topology {
+		windows := state.WindowOptions{Size: 10 * ms, Retention: time.Hour}
+		duplicates := windows
+		duplicates.RetainDuplicates = true
+		inMemory := NewTimestampedKeyValueStoreWithHeaders[string, string]("kvhm", nil, nil)
+		inMemory.Type = InMemory
+		t := NewTopology()
+		AddSource(t, "src", Consumed[string, string]{}, "in")
+		AddProcessor(t, "p", func() Processor[string, string, string, string] { return &keepingAll{} }, "src")
+		for _, s := range []StateStore{
+			NewTimestampedKeyValueStoreWithHeaders[string, string]("kvh", nil, nil), inMemory,
+			NewWindowStoreWithHeaders[string, string]("wh", nil, nil, windows),
+			NewSessionStoreWithHeaders[string, string]("sh", nil, nil, time.Hour),
+			NewTimestampedKeyValueStore[string, string]("tkv", nil, nil), NewKeyValueStore[string, string]("plain", nil, nil),
+			NewWindowStore[string, string]("tw", nil, nil, windows), NewWindowStore[string, string]("w", nil, nil, windows),
+			NewWindowStore[string, string]("wd", nil, nil, duplicates), NewSessionStore[string, string]("s", nil, nil, time.Hour),
+		} {
+			t.AddStateStore(s, "p")
+		}
+		return t
+	},
+}
+
+// keepingAll keeps each record in stores of all kinds.
+type keepingAll struct{ stores []state.Store }
+
+func (p *keepingAll) Init(ctx *ProcessorContext[string, string]) error {
+	for _, name := range []string{"kvh", "kvhm", "wh", "sh", "tkv", "plain", "tw", "w", "wd", "s"} {
+		s, err := GetStore[state.Store](ctx, name)
+		if err != nil {
+			return err
+		}
+		p.stores = append(p.stores, s)
+	}
+	return nil
+}
+
+func (*keepingAll) Close() error { return nil }
+
+func (p *keepingAll) Process(r Record[string, string]) error {
+	for _, s := range p.stores {
+		if err := keep(s, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func keep(s state.Store, r Record[string, string]) error {
+	var headers []state.Header
+	if strings.Contains(s.Name(), "h") {
+		headers = StoreHeaders(r.Headers)
+	}
+	session := serde.Windowed[string]{Key: r.Key, Start: r.Timestamp, End: r.Timestamp + 5}
+	start := r.Timestamp - r.Timestamp%10
+	switch s := s.(type) {
+	case *state.TimestampedKeyValue[string, string]:
+		if r.ValueNull {
+			return s.DeleteHeaders(r.Key, r.Timestamp, headers)
+		}
+		return s.PutHeaders(r.Key, r.Value, r.Timestamp, headers)
+	case *state.KeyValue[string, string]:
+		if r.ValueNull {
+			return s.Delete(r.Key, r.Timestamp)
+		}
+		return s.Put(r.Key, r.Value, r.Timestamp)
+	case *state.Window[string, string]:
+		if r.ValueNull {
+			return s.DeleteHeaders(r.Key, start, r.Timestamp, headers)
+		}
+		return s.PutHeaders(r.Key, start, r.Value, r.Timestamp, headers)
+	case *state.Session[string, string]:
+		if r.ValueNull {
+			return s.RemoveHeaders(session, r.Timestamp, headers)
+		}
+		return s.PutHeaders(session, r.Value, r.Timestamp, headers)
+	}
+	return fmt.Errorf("store %q is a %T", s.Name(), s)
 }

@@ -48,6 +48,9 @@ type StateStore struct {
 	retention time.Duration
 	history   time.Duration // of a versioned store; zero: it has none
 
+	headers     bool // it keeps the headers of its values
+	logsHeaders bool // its changelog has them, and so has the store with HeadersFormat
+
 	sourceTopic string // serves as its changelog; empty: it has one of its own
 }
 
@@ -83,6 +86,13 @@ func NewTimestampedKeyValueStore[K, V any](name string, keys serde.Serde[K], val
 	})
 }
 
+// NewTimestampedKeyValueStoreWithHeaders describes a key-value store that keeps a
+// timestamp and headers with each value, a [state.TimestampedKeyValue] (KIP-1271). Its
+// methods that end in Headers take them: see [StoreHeaders].
+func NewTimestampedKeyValueStoreWithHeaders[K, V any](name string, keys serde.Serde[K], values serde.Serde[V]) StateStore {
+	return withHeaders(NewTimestampedKeyValueStore(name, keys, values))
+}
+
 // NewVersionedKeyValueStore describes a key-value store that keeps the versions of
 // each value which were valid within historyRetention, a [state.Versioned]
 // (KIP-889).
@@ -109,6 +119,13 @@ func NewWindowStore[K, V any](name string, keys serde.Serde[K], values serde.Ser
 	return s
 }
 
+// NewWindowStoreWithHeaders describes a store of values by key and window that keeps
+// headers with each value, a [state.Window] (KIP-1271). Its methods that end in Headers
+// take them: see [StoreHeaders].
+func NewWindowStoreWithHeaders[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], options state.WindowOptions) StateStore {
+	return withHeaders(NewWindowStore(name, keys, values, options))
+}
+
 // NewSessionStore describes a store of values by key and session, a
 // [state.Session]. A session is kept for retention after it has ended.
 func NewSessionStore[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], retention time.Duration) StateStore {
@@ -118,6 +135,41 @@ func NewSessionStore[K, V any](name string, keys serde.Serde[K], values serde.Se
 	s.retention, s.cleanup = retention, "compact,delete"
 	s.require(retention >= 0, "the retention %v is negative", retention)
 	return s
+}
+
+// NewSessionStoreWithHeaders describes a store of values by key and session that keeps
+// headers with each value, a [state.Session] (KIP-1271). Its methods that end in Headers
+// take them: see [StoreHeaders].
+func NewSessionStoreWithHeaders[K, V any](name string, keys serde.Serde[K], values serde.Serde[V], retention time.Duration) StateStore {
+	return withHeaders(NewSessionStore(name, keys, values, retention))
+}
+
+func withHeaders(s StateStore) StateStore {
+	s.headers = true
+	return s
+}
+
+// StoreHeaders returns the headers of a record as stores take them. Keys and values
+// are shared, and must not be changed.
+func StoreHeaders(headers []Header) []state.Header {
+	return convertHeaders(headers, func(h Header) state.Header { return state.Header(h) })
+}
+
+// RecordHeaders returns headers from a store as records have them, the reverse of
+// [StoreHeaders].
+func RecordHeaders(headers []state.Header) []Header {
+	return convertHeaders(headers, func(h state.Header) Header { return Header(h) })
+}
+
+func convertHeaders[In, Out any](headers []In, convert func(In) Out) []Out {
+	if len(headers) == 0 {
+		return nil
+	}
+	out := make([]Out, len(headers))
+	for i, h := range headers {
+		out[i] = convert(h)
+	}
+	return out
 }
 
 // newStateStore describes a store. The serdes may be left out where [serde.For]
@@ -145,6 +197,9 @@ func (s *StateStore) new() state.Store {
 	made := s.make(s.engine())
 	if cached, ok := made.(interface{ EnableCache() }); ok && s.CachingEnabled {
 		cached.EnableCache()
+	}
+	if s.headers {
+		made.(interface{ EnableHeaders() }).EnableHeaders()
 	}
 	return made
 }

@@ -144,7 +144,7 @@ func joinWindowStore[K, V, VOther, VOut, VStore any](j *streamJoin[K, V, VOther,
 	s := NewWindowStore(cmp.Or(own, name), j.Key, values, state.WindowOptions{
 		Size: j.windows.size(), Retention: j.windows.retention(), RetainDuplicates: true,
 	})
-	s.Type = j.StoreType
+	s.Type, s.logsHeaders = j.StoreType, true
 	if own != "" {
 		s.ChangelogConfig = map[string]string{"cleanup.policy": "compact,delete"} // Java's, of a store with such a name
 		return s

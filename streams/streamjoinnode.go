@@ -37,9 +37,9 @@ func (n *windowedNode[K, V]) receive(r Record[K, V]) error {
 		return err
 	}
 	if r.ValueNull {
-		return n.store.DeleteHeaders(r.Key, r.Timestamp, r.Timestamp, storeHeaders(r.Headers))
+		return n.store.DeleteHeaders(r.Key, r.Timestamp, r.Timestamp, StoreHeaders(r.Headers))
 	}
-	return n.store.PutHeaders(r.Key, r.Timestamp, r.Value, r.Timestamp, storeHeaders(r.Headers))
+	return n.store.PutHeaders(r.Key, r.Timestamp, r.Value, r.Timestamp, StoreHeaders(r.Headers))
 }
 
 // joinTime is what the sides of one join in one task know of time, in milliseconds.

@@ -25,7 +25,7 @@ func (n *suppressNode[K, V]) receive(r Record[K, change[V]]) error {
 	source := recordContext(n.ctx.Context)
 	from := state.RecordContext{
 		Topic: source.Topic, Partition: source.Partition, Offset: source.Offset,
-		Timestamp: r.Timestamp, Headers: storeHeaders(r.Headers),
+		Timestamp: r.Timestamp, Headers: StoreHeaders(r.Headers),
 	}
 	for i, h := range from.Headers {
 		from.Headers[i].Value = bytes.Clone(h.Value) // it stays longer than what was fetched

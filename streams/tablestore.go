@@ -81,25 +81,13 @@ func storeView[K, V any](name string) view[K, V] {
 	}
 }
 
-// storeHeaders are the headers of a record as a store's changelog takes them.
-func storeHeaders(headers []Header) []state.Header {
-	if len(headers) == 0 {
-		return nil
-	}
-	out := make([]state.Header, len(headers))
-	for i, h := range headers {
-		out[i] = state.Header(h)
-	}
-	return out
-}
-
 // tombstone are the headers of the tombstones in the changelogs of the DSL's stores
 // that come of a record with headers.
 func (c *taskContext) tombstone(headers []Header) []state.Header {
 	if c.format != HeadersFormat {
 		return nil
 	}
-	return storeHeaders(headers)
+	return StoreHeaders(headers)
 }
 
 // tableOut is the output side of a node that sends the changes of a table, which

@@ -361,6 +361,9 @@ func contents(t *testing.T, s state.Store) (entries []string) {
 		if it.MethodByName("Timestamp").IsValid() && get("Timestamp") != int64(-1) {
 			value = map[string]any{"value": value, "timestamp": get("Timestamp")}
 		}
+		if has := it.MethodByName("Headers"); has.IsValid() {
+			value = withHeaders(value, get("Headers").([]state.Header))
+		}
 		entries = append(entries, compact(t, []byte(marshal(t, get("Key"))))+": "+marshal(t, value))
 	}
 	if err := get("Close"); err != nil {
@@ -370,15 +373,33 @@ func contents(t *testing.T, s state.Store) (entries []string) {
 	return entries
 }
 
-// untimed is without timestamps: in Java the stores of joined streams have none.
+// withHeaders is a value of a store with its headers, if there are any.
+func withHeaders(value any, headers []state.Header) any {
+	if len(headers) == 0 {
+		return value
+	}
+	timed, ok := value.(map[string]any)
+	if !ok {
+		timed = map[string]any{"aggregation": value}
+	}
+	var list []any
+	for _, h := range headers {
+		list = append(list, map[string]any{"key": h.Key, "value": h.Value})
+	}
+	timed["headers"] = list
+	return timed
+}
+
+// untimed is without timestamps: in Java the stores of joined streams have none, nor
+// have plain window stores.
 func untimed(entries []string) (out []string) {
 	for _, e := range entries {
-		out = append(out, timestampOf.ReplaceAllString(e, ""))
+		out = append(out, timestamped.ReplaceAllString(e, "$1"))
 	}
 	return out
 }
 
-var timestampOf = regexp.MustCompile(`"timestamp":[0-9]+,`)
+var timestamped = regexp.MustCompile(`\{"timestamp":[0-9]+,"value":(.*)\}$`)
 
 func marshal(t *testing.T, v any) string {
 	b, err := json.Marshal(v)
@@ -401,14 +422,22 @@ func compact(t *testing.T, data json.RawMessage) string {
 			m[strings.ToLower(k)] = field
 		}
 		delete(m, "auto")
-		if aggregate, ok := m["aggregation"]; ok {
-			return marshal(t, aggregate) // with headers, of which there are none
-		}
 		if m["timestamp"] == -1.0 {
 			delete(m, "timestamp")
 		}
-		if headers, ok := m["headers"].([]any); ok && len(headers) == 0 {
+		headers, _ := m["headers"].([]any)
+		if len(headers) == 0 {
 			delete(m, "headers")
+		}
+		for _, bare := range []string{"value", "aggregation"} {
+			if value, ok := m[bare]; ok && len(m) == 1 {
+				return marshal(t, value)
+			}
+		}
+		for _, header := range headers { // as bytes alone
+			h := header.(map[string]any)
+			h["value"] = h["value_b64"]
+			delete(h, "value_b64")
 		}
 	}
 	return marshal(t, v)
