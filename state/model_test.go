@@ -47,6 +47,19 @@ var subjects = map[string]func(state.OpenEngine, bool) subject{
 	"window by time":  newTimeOrderedSubject,
 	"window indexed":  newIndexedWindowSubject,
 	"session indexed": newIndexedSessionSubject,
+
+	"timestamped with headers": withHeaders(newTimestampedSubject),
+	"window with headers":      withHeaders(newWindowSubject),
+	"session with headers":     withHeaders(newSessionSubject),
+}
+
+// withHeaders has a subject keep the headers of its values, of which there are none.
+func withHeaders(newSubject func(state.OpenEngine, bool) subject) func(state.OpenEngine, bool) subject {
+	return func(open state.OpenEngine, cached bool) subject {
+		s := newSubject(open, cached)
+		s.(interface{ EnableHeaders() }).EnableHeaders()
+		return s
+	}
 }
 
 // A run opens and closes files many times: a few are enough by default.
