@@ -75,13 +75,26 @@ func (b *backing) Flush() error {
 // Dirty implements [Store].
 func (b *backing) Dirty() bool { return b.section != nil && b.section.first != nil }
 
+// ClearCache implements [CacheClearer].
+func (b *backing) ClearCache() error {
+	if b.Dirty() {
+		return b.fail("clear the cache", errUnflushed)
+	}
+	if b.section != nil {
+		b.section.close()
+	}
+	return nil
+}
+
+var errUnflushed = errors.New("there are changes in the cache: it must be flushed first")
+
 // Checkpoint implements [Store].
 func (b *backing) Checkpoint(offset int64) error {
 	if b.engine == nil {
 		return b.fail("checkpoint", ErrClosed)
 	}
 	if b.Dirty() {
-		return b.fail("checkpoint", errors.New("there are changes in the cache: it must be flushed first"))
+		return b.fail("checkpoint", errUnflushed)
 	}
 	return b.fail("checkpoint", b.engine.Checkpoint(Checkpoint{Offset: offset, Note: b.note()}))
 }

@@ -179,7 +179,7 @@ func (s *section) unlink(it *cachedItem) {
 	x.newer, x.older = nil, nil
 }
 
-// close gives the memory back. Changes are lost.
+// close forgets everything, changes too, and gives the memory back.
 func (s *section) close() {
 	for it := s.oldest; it != nil; it = it.extra.newer {
 		s.cache.size -= cachedSize(it)

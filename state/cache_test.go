@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
@@ -191,4 +192,83 @@ func TestCachedChangelog(t *testing.T) {
 		t.Errorf("logged %+v, in Java %+v", log.records, want)
 	}
 	must(t, s.Close())
+}
+
+// TestCacheCleared: a store that has been written to shows what it is restored to.
+func TestCacheCleared(t *testing.T) {
+	for name, open := range map[string]func() (s state.CacheClearer, put func(int64) error, get func() (int64, error), view func(*state.View) ([]byte, error)){
+		"key-value": func() (state.CacheClearer, func(int64) error, func() (int64, error), func(*state.View) ([]byte, error)) {
+			s := state.NewKeyValue("s", serde.String, serde.Int64, state.Memory)
+			return s, func(n int64) error { return s.Put("k", n, n) },
+				func() (n int64, err error) { n, _, err = s.Get("k"); return n, err },
+				func(v *state.View) (b []byte, err error) {
+					b, _, err = v.Store.(*state.KeyValue[[]byte, []byte]).Get([]byte("k"))
+					return b, err
+				}
+		},
+		"timestamped": func() (state.CacheClearer, func(int64) error, func() (int64, error), func(*state.View) ([]byte, error)) {
+			s := state.NewTimestampedKeyValue("s", serde.String, serde.Int64, state.Memory)
+			return s, func(n int64) error { return s.Put("k", n, n) },
+				func() (n int64, err error) { n, _, _, err = s.Get("k"); return n, err },
+				func(v *state.View) (b []byte, err error) {
+					b, _, _, err = v.Store.(*state.TimestampedKeyValue[[]byte, []byte]).Get([]byte("k"))
+					return b, err
+				}
+		},
+		"window": func() (state.CacheClearer, func(int64) error, func() (int64, error), func(*state.View) ([]byte, error)) {
+			s := state.NewWindow("s", serde.String, serde.Int64, state.WindowOptions{Size: time.Second, Retention: time.Hour}, state.Memory)
+			return s, func(n int64) error { return s.Put("k", 1000, n, n) },
+				func() (n int64, err error) { n, _, _, err = s.Get("k", 1000); return n, err },
+				func(v *state.View) (b []byte, err error) {
+					b, _, _, err = v.Store.(*state.Window[[]byte, []byte]).Get([]byte("k"), 1000)
+					return b, err
+				}
+		},
+		"session": func() (state.CacheClearer, func(int64) error, func() (int64, error), func(*state.View) ([]byte, error)) {
+			s := state.NewSession("s", serde.String, serde.Int64, time.Hour, state.Memory)
+			at := serde.Windowed[string]{Key: "k", Start: 1000, End: 2000}
+			return s, func(n int64) error { return s.Put(at, n, n) },
+				func() (n int64, err error) { n, _, err = s.Get(at); return n, err },
+				func(v *state.View) (b []byte, err error) {
+					b, _, err = v.Store.(*state.Session[[]byte, []byte]).Get(serde.Windowed[[]byte]{Key: []byte("k"), Start: 1000, End: 2000})
+					return b, err
+				}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, put, get, view := open()
+			s.(interface{ EnableCache() }).EnableCache()
+			cache, log := state.NewCache(1<<20), &changelog{}
+			must(t, s.Open(state.OpenContext{Cache: cache, Changelog: log}))
+			defer func() { must(t, s.Close()) }()
+			var gate state.Gate
+			views := state.NewViews(s.(state.Viewable), &gate)
+			must(t, put(1))
+			if err := s.ClearCache(); err == nil {
+				t.Error("a change that is not flushed is forgotten")
+			}
+			must(t, s.Flush())
+			must(t, s.ClearCache())
+			if cache.Size() != 0 {
+				t.Errorf("%d bytes are left", cache.Size())
+			}
+			two, err := serde.Int64.Append(nil, 2)
+			must(t, err)
+			must(t, s.Restore([]byte(log.records[0].key), two, 2000))
+			v := begin(t, views)
+			seen, err := view(v)
+			if n, _ := serde.Int64.Decode(seen); err != nil || n != 2 {
+				t.Errorf("a view shows %d, %v, and not what was restored", n, err)
+			}
+			v.Close()
+			if n, err := get(); err != nil || n != 2 {
+				t.Errorf("it has %d, %v, and not what was restored", n, err)
+			}
+			must(t, put(3))
+			if n, err := get(); err != nil || n != 3 {
+				t.Errorf("it has %d, %v after a change", n, err)
+			}
+			must(t, s.Flush())
+		})
+	}
 }

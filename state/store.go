@@ -39,6 +39,16 @@ type Store interface {
 	Close() error
 }
 
+// CacheClearer is a [Store] that may have a cache.
+type CacheClearer interface {
+	Store
+
+	// ClearCache forgets what the cache holds, which is flushed, so that the store
+	// can be restored: a running task has become a standby, and restoring passes the
+	// cache by.
+	ClearCache() error
+}
+
 // HeaderRestorer is a [Store] that needs the headers of its changelog's records too.
 type HeaderRestorer interface {
 	Store

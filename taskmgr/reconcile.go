@@ -90,8 +90,8 @@ func (t *Thread) reconcile(ctx context.Context, a membership.Assignment) error {
 	for _, task := range demoted {
 		if task.state == restoring {
 			task.state = standby
-		} else {
-			task.demote()
+		} else if err := task.demote(); err != nil {
+			return err
 		}
 		t.updater.update(task, false)
 	}

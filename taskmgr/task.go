@@ -101,12 +101,20 @@ func (t *task) updating() bool { return t.state == restoring || t.state == stand
 
 // demote makes a task a standby, whose graph has ended and whose changes are flushed
 // and committed: its stores go on from what it has written.
-func (t *task) demote() {
+func (t *task) demote() error {
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	t.active = false
 	t.settle()
 	t.inputs, t.state = nil, standby
+	for _, s := range t.stores {
+		if c, ok := s.Store.(state.CacheClearer); ok {
+			if err := c.ClearCache(); err != nil {
+				return t.fail(err)
+			}
+		}
+	}
+	return nil
 }
 
 func (t *task) endGraph() error {
