@@ -1,9 +1,11 @@
 package iq
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"iter"
+	"sync"
 
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
@@ -34,42 +36,74 @@ type handle[K, V any] struct {
 	accept Accept
 }
 
+// scratch is what a query about one key needs for a moment. It is kept, because what is
+// here is read without allocating.
+type scratch struct {
+	req Request
+	key []byte
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
 // value asks about one key.
-func (h *handle[K, V]) value(ctx context.Context, k K, req Request) (v Value[V], err error) {
+func (h *handle[K, V]) value(ctx context.Context, k K, kind Kind, earliest, latest int64) (v Value[V], err error) {
 	v.Timestamp = -1
-	if req.Key, err = h.key(&req, make([]byte, 0, 64), k); err != nil {
-		return v, err
-	}
-	var e Entry
-	if s, ok := h.q.(*Service); ok {
-		o, e, found, err := s.here(ctx, &req)
-		if o.View != nil {
-			v.OK, v.Timestamp, v.Meta = found, e.Timestamp, o.meta
-			if found {
-				v.Value, err = h.decode(&req, e.Value)
-			}
-			o.Close()
-			return v, err
+	s := scratches.Get().(*scratch)
+	req := &s.req
+	req.Store, req.Kind, req.Earliest, req.Latest = h.store, kind, earliest, latest
+	req.Partition, req.Accept = AllPartitions, h.accept
+	known := false
+	if req.Key, err = h.key(req, s.key[:0], k); err == nil {
+		s.key = req.Key
+		if service, ok := h.q.(*Service); ok {
+			known, err = h.here(ctx, service, req, &v)
 		}
-		if err != nil {
-			return v, err
+		if !known && err == nil {
+			asked := *req // for good: whoever is asked may still be at it when there is an answer
+			asked.Key = bytes.Clone(req.Key)
+			err = h.elsewhere(ctx, &asked, &v)
 		}
 	}
-	rows, err := h.q.Query(ctx, &req)
+	scratches.Put(s)
+	return v, err
+}
+
+// here takes a value from this instance, if that has the truth.
+func (h *handle[K, V]) here(ctx context.Context, s *Service, req *Request, v *Value[V]) (known bool, err error) {
+	view, err := s.here(ctx, req, &v.Meta)
+	if view == nil || err != nil {
+		return false, err
+	}
+	e, ok, err := getPoint(view.Store, req)
 	if err != nil {
-		return v, err
+		view.Close()
+		return false, s.local.storeError(req, v.Meta.Partition, err)
+	}
+	if v.OK, v.Timestamp = ok, e.Timestamp; ok {
+		v.Value, err = h.decode(req, e.Value)
+	}
+	view.Close()
+	return true, err
+}
+
+// elsewhere asks for a value wherever it is.
+func (h *handle[K, V]) elsewhere(ctx context.Context, req *Request, v *Value[V]) error {
+	rows, err := h.q.Query(ctx, req)
+	if err != nil {
+		return err
 	}
 	defer rows.Close()
 	v.Meta = rows.Meta
-	switch e, err = rows.Next(); {
+	e, err := rows.Next()
+	switch {
 	case err == io.EOF:
-		return v, nil
+		return nil
 	case err != nil:
-		return v, err
+		return err
 	}
 	v.OK, v.Timestamp = true, e.Timestamp
-	v.Value, err = h.decode(&req, e.Value)
-	return v, err
+	v.Value, err = h.decode(req, e.Value)
+	return err
 }
 
 func (h *handle[K, V]) request(kind Kind) Request {
@@ -145,33 +179,38 @@ func (h *handle[K, V]) many(ctx context.Context, req Request, err error) iter.Se
 	}
 }
 
-// here reads a value that is on this instance, and is the truth. The view, which must
-// be closed, is nil where it isn't.
-func (s *Service) here(ctx context.Context, req *Request) (o opened, e Entry, ok bool, err error) {
-	if err := s.check(req); err != nil {
-		return o, e, false, err
+// here begins a view of a store that has the truth about a key and is on this instance.
+// It is nil where there is none, and must be closed otherwise.
+func (s *Service) here(ctx context.Context, req *Request, meta *Meta) (*state.View, error) {
+	if err := req.check(); err != nil {
+		return nil, err
 	}
-	route, err := s.find(req)
-	if err != nil || s.cfg.Running() != nil {
-		return o, e, false, nil
+	of := s.router.Snapshot().stores[req.Store]
+	if of == nil {
+		return nil, fail(ErrUnknownStore, req, nil)
 	}
-	of := s.cfg.Registry.Get(req.Store, route.Partition)
-	if of == nil || len(req.Accept.Position) > 0 {
-		return o, e, false, nil
+	if err := kindOf(of.info.Kind, req); err != nil {
+		return nil, err
 	}
-	v, err := of.Views.Begin(ctx)
+	if len(of.byPartition) == 0 || len(req.Accept.Position) > 0 || s.cfg.Running() != nil {
+		return nil, nil
+	}
+	partition, err := of.partition(req.Key)
 	if err != nil {
-		return o, e, false, nil
+		return nil, nil // which a query says in full
 	}
-	if !of.Owner.Active() {
+	readable := s.cfg.Registry.Get(req.Store, partition)
+	if readable == nil {
+		return nil, nil
+	}
+	v, err := readable.Views.Begin(ctx)
+	if err != nil {
+		return nil, nil
+	}
+	if !readable.Owner.Active() {
 		v.Close()
-		return o, e, false, nil
+		return nil, nil
 	}
-	o = opened{v, of, Meta{Host: s.local.host, Partition: route.Partition, Active: true}}
-	if e, ok, err = getPoint(v.Store, req); err != nil {
-		v.Close()
-		o.View = nil
-		err = s.local.storeError(req, route.Partition, err)
-	}
-	return o, e, ok, err
+	meta.Host, meta.Partition, meta.Active = s.local.host, partition, true
+	return v, nil
 }

@@ -21,7 +21,7 @@ func (s KeyValue[K, V]) Accepting(a Accept) KeyValue[K, V] { s.h.accept = a; ret
 
 // Get asks for the value of k.
 func (s KeyValue[K, V]) Get(ctx context.Context, k K) (Value[V], error) {
-	return s.h.value(ctx, k, s.h.request(Get))
+	return s.h.value(ctx, k, Get, 0, 0)
 }
 
 // Range yields the entries within bounds, of all partitions, in the order of the
@@ -58,14 +58,12 @@ func (s Versioned[K, V]) Accepting(a Accept) Versioned[K, V] { s.h.accept = a; r
 
 // Get asks for the latest value of k.
 func (s Versioned[K, V]) Get(ctx context.Context, k K) (Value[V], error) {
-	return s.h.value(ctx, k, s.h.request(Get))
+	return s.h.value(ctx, k, Get, 0, 0)
 }
 
 // GetAsOf asks for the value of k that was valid at a time, in milliseconds.
 func (s Versioned[K, V]) GetAsOf(ctx context.Context, k K, asOf int64) (Value[V], error) {
-	req := s.h.request(GetAsOf)
-	req.Latest = asOf
-	return s.h.value(ctx, k, req)
+	return s.h.value(ctx, k, GetAsOf, 0, asOf)
 }
 
 // Window is a handle to a window store.
@@ -81,9 +79,7 @@ func (s Window[K, V]) Accepting(a Accept) Window[K, V] { s.h.accept = a; return 
 
 // Get asks for the value of k in the window that starts at start, in milliseconds.
 func (s Window[K, V]) Get(ctx context.Context, k K, start int64) (Value[V], error) {
-	req := s.h.request(GetWindow)
-	req.Earliest = start
-	return s.h.value(ctx, k, req)
+	return s.h.value(ctx, k, GetWindow, start, 0)
 }
 
 // Fetch yields the windows of k that start from from to to, both included, in
@@ -111,9 +107,7 @@ func (s Session[K, V]) Accepting(a Accept) Session[K, V] { s.h.accept = a; retur
 
 // Get asks for the value of a session.
 func (s Session[K, V]) Get(ctx context.Context, w serde.Windowed[K]) (Value[V], error) {
-	req := s.h.request(GetWindow)
-	req.Earliest, req.Latest = w.Start, w.End
-	return s.h.value(ctx, w.Key, req)
+	return s.h.value(ctx, w.Key, GetWindow, w.Start, w.End)
 }
 
 // Fetch yields all sessions of k, in the order of their ends. An error is the last

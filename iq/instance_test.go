@@ -30,6 +30,15 @@ type cluster struct {
 	instances []*instance
 	ends      map[int32]int64 // of the changelog
 	listErr   error
+	listWait  chan struct{} // a look at the ends is over when it is closed; nil: at once
+	looks     atomic.Int32
+}
+
+// set changes what the brokers say.
+func (c *cluster) set(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
 }
 
 // instance is one member of the group, with a server.
@@ -103,10 +112,19 @@ func newCluster(t *testing.T, n int, options func(i int, o *iq.Options)) *cluste
 				}
 				return nil
 			},
-			EndOffsets: func(context.Context, string) (map[int32]int64, error) {
+			EndOffsets: func(ctx context.Context, _ string) (map[int32]int64, error) {
 				c.mu.Lock()
-				defer c.mu.Unlock()
-				return maps.Clone(c.ends), c.listErr
+				ends, err, wait := maps.Clone(c.ends), c.listErr, c.listWait
+				c.mu.Unlock()
+				c.looks.Add(1)
+				if wait != nil {
+					select {
+					case <-wait:
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+				}
+				return ends, err
 			},
 		})
 		handler := in.Handler()

@@ -66,12 +66,12 @@ func (s *Service) lag(ctx context.Context, of *state.Readable) (lag Lag, ok bool
 	lag = Lag{Store: of.Name, Partition: of.Partition, Position: -1, End: -1}
 	topic, _, logged, err := look()
 	if err == nil && logged {
-		key := changelog{topic, of.Partition}
-		if err := s.local.lags.refresh(ctx, key); err != nil {
+		key, recent := changelog{topic, of.Partition}, s.local.lags.recent()
+		if err := s.local.lags.refresh(ctx, key, recent); err != nil {
 			return lag, false, err
 		}
 		if _, lag.Position, logged, err = look(); err == nil && logged {
-			lag.Lag, _ = s.local.lags.of(key, lag.Position)
+			lag.Lag, _ = s.local.lags.of(key, lag.Position, recent)
 			lag.End = lag.Position + lag.Lag
 		}
 	}

@@ -2,6 +2,7 @@ package iq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -52,9 +53,13 @@ func newLags(list func(context.Context, string) (map[int32]int64, error)) *lags 
 	return &lags{list: list, now: time.Now, ends: make(map[changelog]*end), lookups: make(map[string]*lookup)}
 }
 
-// of returns how many records a copy is behind that has a changelog up to next, and
-// for how long it may have been; −1 where that isn't known.
-func (l *lags) of(key changelog, next int64) (lag int64, age time.Duration) {
+// recent is since when a look at the ends counts as one of now.
+func (l *lags) recent() time.Time { return l.now().Add(-lagsAge) }
+
+// of returns how many records a copy is behind that has a changelog up to next, by a
+// look at its end that is recent, and for how long it may have been; −1 where that
+// isn't known.
+func (l *lags) of(key changelog, next int64, recent time.Time) (lag int64, age time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.ends[key]
@@ -64,31 +69,55 @@ func (l *lags) of(key changelog, next int64) (lag int64, age time.Duration) {
 	if next >= e.offset {
 		e.reached = e.at
 	}
-	age = -1
+	lag, age = -1, -1
+	if e.at.After(recent) {
+		lag = max(0, e.offset-next)
+	}
 	if !e.reached.IsZero() {
 		age = l.now().Sub(e.reached)
 	}
-	return max(0, e.offset-next), age
+	return lag, age
 }
 
-// refresh looks up where the topic's changelogs end, unless that was done lately.
-func (l *lags) refresh(ctx context.Context, key changelog) error {
+// refresh looks up where the topic's changelogs end, unless that was done recently. A
+// lookup that has been under way for longer is waited for, and then made again.
+func (l *lags) refresh(ctx context.Context, key changelog, recent time.Time) error {
+	for {
+		u, mine := l.lookup(key.topic, recent)
+		if mine {
+			l.lookUp(ctx, key.topic, u)
+		}
+		select {
+		case <-u.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		switch {
+		case u.err == nil && u.at.After(recent):
+			return nil
+		case u.err != nil && (mine || !gaveUp(u.err)):
+			return u.err
+		}
+	}
+}
+
+// gaveUp says whether a lookup has failed because who made it has no more time.
+func gaveUp(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// lookup is the one that is under way, or the last one if it is recent, or else a new
+// one, which the caller has to make.
+func (l *lags) lookup(topic string, recent time.Time) (u *lookup, mine bool) {
 	l.mu.Lock()
-	u := l.lookups[key.topic]
-	if u == nil || u.ended() && l.now().Sub(u.at) >= lagsAge {
+	defer l.mu.Unlock()
+	u = l.lookups[topic]
+	if u == nil || u.ended() && (u.err != nil || !u.at.After(recent)) {
 		u = &lookup{done: make(chan struct{}), at: l.now()}
-		l.lookups[key.topic] = u
-		l.mu.Unlock()
-		l.lookUp(ctx, key.topic, u)
-	} else {
-		l.mu.Unlock()
+		l.lookups[topic] = u
+		return u, true
 	}
-	select {
-	case <-u.done:
-		return u.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return u, false
 }
 
 func (u *lookup) ended() bool {
@@ -100,16 +129,14 @@ func (u *lookup) ended() bool {
 	}
 }
 
-// lookUp looks the ends up as of now. What ends later than the lookup began counts as
-// of its beginning.
+// lookUp looks the ends up. They count as of when the lookup began.
 func (l *lags) lookUp(ctx context.Context, topic string, u *lookup) {
 	defer close(u.done)
-	began := l.now()
 	ends, err := l.list(ctx, topic)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		u.err, u.at = err, time.Time{} // the next one tries again
+		u.err = err // the next one tries again
 		return
 	}
 	for partition, offset := range ends {
@@ -118,6 +145,6 @@ func (l *lags) lookUp(ctx context.Context, topic string, u *lookup) {
 			e = &end{}
 			l.ends[changelog{topic, partition}] = e
 		}
-		e.offset, e.at = offset, began
+		e.offset, e.at = offset, u.at
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
-	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
 )
 
@@ -49,9 +49,12 @@ func (l *local) open(ctx context.Context, req *Request, partition int32) (o open
 	return o, nil
 }
 
+// briefLook bounds a look at how far behind a copy is that is accepted in any case.
+const briefLook = 100 * time.Millisecond
+
 // openCopy is open for a copy, after a look at how far it is behind.
 func (l *local) openCopy(ctx context.Context, req *Request, o opened) (_ opened, err error) {
-	partition := o.meta.Partition
+	partition, recent := o.meta.Partition, l.lags.recent()
 	for looked := false; ; looked = true {
 		if o.View, err = o.of.Views.Begin(ctx); err != nil {
 			return o, l.storeError(req, partition, err)
@@ -62,16 +65,22 @@ func (l *local) openCopy(ctx context.Context, req *Request, o opened) (_ opened,
 			return o, l.fail(ErrMigrated, req, partition, nil)
 		}
 		key := changelog{topic, partition}
-		o.meta.Lag, o.meta.Age = l.lags.of(key, next)
-		if looked && req.Accept.admits(&o.meta) {
+		o.meta.Lag, o.meta.Age = l.lags.of(key, next, recent)
+		admitted := req.Accept.admits(&o.meta)
+		if admitted && (looked || o.meta.Lag >= 0) {
 			return o, nil
 		}
 		o.Close()
 		if looked {
 			return o, l.fail(ErrTooStale, req, partition, nil)
 		}
+		look, cancel := ctx, context.CancelFunc(func() {})
+		if admitted { // it is only to tell the caller
+			look, cancel = context.WithTimeout(ctx, briefLook)
+		}
 		// Without an answer the lag stays unknown, which is for Accept to judge.
-		_ = l.lags.refresh(ctx, key)
+		_ = l.lags.refresh(look, key, recent)
+		cancel()
 	}
 }
 
@@ -164,193 +173,6 @@ func (l *local) query(ctx context.Context, req *Request, partition int32) (*Rows
 		w.Close() // of a view, which has nothing to give back
 		o.Close()
 	}), nil
-}
-
-// The kinds of stores, as views show them.
-type (
-	kvView        = state.KeyValue[[]byte, []byte]
-	timestamped   = state.TimestampedKeyValue[[]byte, []byte]
-	versionedView = state.Versioned[[]byte, []byte]
-	windowView    = state.Window[[]byte, []byte]
-	sessionView   = state.Session[[]byte, []byte]
-)
-
-// getPoint reads one value, which is valid until the view's next read.
-func getPoint(s state.Store, req *Request) (e Entry, ok bool, err error) {
-	e.Timestamp = -1
-	switch s := s.(type) {
-	case *timestamped:
-		if req.Kind == Get {
-			e.Value, e.Timestamp, ok, err = s.Get(req.Key)
-			return e, ok, err
-		}
-	case *kvView:
-		if req.Kind == Get {
-			e.Value, ok, err = s.Get(req.Key)
-			return e, ok, err
-		}
-	case *versionedView:
-		var v state.VersionedRecord[[]byte]
-		switch req.Kind {
-		case Get:
-			v, ok, err = s.Get(req.Key)
-		case GetAsOf:
-			v, ok, err = s.GetAsOf(req.Key, req.Latest)
-		default:
-			return e, false, ErrStoreType
-		}
-		e.Value, e.Timestamp = v.Value, v.Timestamp
-		return e, ok, err
-	case *windowView:
-		if req.Kind == GetWindow {
-			e.Start, e.End = req.Earliest, s.WindowEnd(req.Earliest)
-			e.Value, e.Timestamp, ok, err = s.Get(req.Key, req.Earliest)
-			return e, ok, err
-		}
-	case *sessionView:
-		if req.Kind == GetWindow {
-			e.Start, e.End = req.Earliest, req.Latest
-			e.Value, ok, err = s.Get(serde.Windowed[[]byte]{Key: req.Key, Start: req.Earliest, End: req.Latest})
-			return e, ok, err
-		}
-	}
-	return e, false, ErrStoreType
-}
-
-// walk is a walk over a store of any kind.
-type walk interface {
-	Next() bool
-	Entry() Entry
-	Err() error
-	Close() error
-}
-
-// openWalk walks over what a request asks for.
-func openWalk(s state.Store, req *Request) (walk, error) {
-	order := state.Order(req.Backward)
-	switch s := s.(type) {
-	case *timestamped:
-		switch req.Kind {
-		case Range:
-			return timestampedWalk{s.Range(resumed(req), order), skip(req)}, nil
-		case Prefix:
-			return timestampedWalk{s.Prefix(req.Key, order), skip(req)}, nil
-		}
-	case *kvView:
-		switch req.Kind {
-		case Range:
-			return keyValueWalk{s.Range(resumed(req), order), skip(req)}, nil
-		case Prefix:
-			return keyValueWalk{s.Prefix(req.Key, order), skip(req)}, nil
-		}
-	case *windowView:
-		switch req.Kind {
-		case Fetch:
-			return windowWalk{s.Fetch(req.Key, req.Earliest, req.Latest, order)}, nil
-		case FetchRange:
-			return windowWalk{s.FetchRange(bounds(req), req.Earliest, req.Latest, order)}, nil
-		}
-	case *sessionView:
-		switch req.Kind {
-		case Fetch:
-			return windowWalk{s.Find(req.Key, req.Earliest, req.Latest, order)}, nil
-		case FetchRange:
-			return windowWalk{s.FindRange(bounds(req), req.Earliest, req.Latest, order)}, nil
-		}
-	}
-	return nil, ErrStoreType
-}
-
-func bounds(req *Request) (b state.Bounds[[]byte]) {
-	if req.From != nil {
-		b.From = &req.From
-	}
-	if req.To != nil {
-		b.To = &req.To
-	}
-	return b
-}
-
-// resumed are the bounds of what is left of a range.
-func resumed(req *Request) state.Bounds[[]byte] {
-	b := bounds(req)
-	if req.After != nil && req.Backward {
-		b.To = &req.After
-	} else if req.After != nil {
-		b.From = &req.After
-	}
-	return b
-}
-
-// skip says which entries are before what is left of a walk.
-func skip(req *Request) func(key []byte) bool {
-	if req.After == nil {
-		return nil
-	}
-	return func(key []byte) bool {
-		c := bytes.Compare(key, req.After)
-		return c == 0 || c < 0 != req.Backward
-	}
-}
-
-type keyValueWalk struct {
-	*state.KeyValueIterator[[]byte, []byte]
-	skip func(key []byte) bool
-}
-
-func (w keyValueWalk) Next() bool {
-	for w.KeyValueIterator.Next() {
-		if w.skip == nil || !w.skip(w.Key()) {
-			return true
-		}
-	}
-	return false
-}
-
-func (w keyValueWalk) Entry() Entry { return Entry{Key: w.Key(), Value: w.Value(), Timestamp: -1} }
-
-type timestampedWalk struct {
-	*state.TimestampedIterator[[]byte, []byte]
-	skip func(key []byte) bool
-}
-
-func (w timestampedWalk) Next() bool {
-	for w.TimestampedIterator.Next() {
-		if w.skip == nil || !w.skip(w.Key()) {
-			return true
-		}
-	}
-	return false
-}
-
-func (w timestampedWalk) Entry() Entry {
-	return Entry{Key: w.Key(), Value: w.Value(), Timestamp: w.Timestamp()}
-}
-
-type windowWalk struct {
-	*state.WindowIterator[[]byte, []byte]
-}
-
-func (w windowWalk) Entry() Entry {
-	k := w.Key()
-	return Entry{Key: k.Key, Value: w.Value(), Timestamp: w.Timestamp(), Start: k.Start, End: k.End}
-}
-
-// kindOf says whether a store of a kind can answer a request at all.
-func kindOf(s state.Store, req *Request) error {
-	ok := false
-	switch s.(type) {
-	case state.KeyValueReader:
-		ok = req.Kind == Get || req.Kind == Range || req.Kind == Prefix
-	case state.VersionedReader:
-		ok = req.Kind == Get || req.Kind == GetAsOf
-	case state.WindowReader:
-		ok = req.Kind == GetWindow || req.Kind == Fetch || req.Kind == FetchRange
-	}
-	if !ok {
-		return fail(ErrStoreType, req, nil)
-	}
-	return nil
 }
 
 // behindError says what a store has not processed yet.

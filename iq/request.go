@@ -89,8 +89,11 @@ func (r *Request) check() error {
 	default:
 		return fail(ErrInvalidQuery, r, errors.New("unknown kind "+string(r.Kind)))
 	}
-	if r.Limit < 0 {
+	switch {
+	case r.Limit < 0:
 		return fail(ErrInvalidQuery, r, errors.New("the limit is negative"))
+	case r.Accept.Lag < AnyLag || r.Accept.Age < 0:
+		return fail(ErrInvalidQuery, r, errors.New("what is accepted is negative"))
 	}
 	return nil
 }
@@ -101,7 +104,8 @@ func (r *Request) check() error {
 // how far behind an answer is, is in its [Meta].
 type Accept struct {
 	// Lag accepts copies that are at most so many records of the store's changelog
-	// behind; AnyLag: any.
+	// behind where that ended when the query came, or a quarter of a second before;
+	// AnyLag: any.
 	Lag int64 `json:"lag,omitempty"`
 
 	// Age accepts copies that have all that was in the changelog at a moment that is

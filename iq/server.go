@@ -85,6 +85,10 @@ const (
 //	age=5s             or one that had everything so long ago
 //	position=JSON      wait for these records: {"topic":{"0":41}}
 //	timeout=2s         for how long to try
+//
+// A line {"end":true} is the last of many entries, and an answer without it is not
+// whole. It is {"end":true,"more":true} where there are more than MaxEntries, and no
+// limit has asked for less.
 func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+queryPath, s.serveQuery)
@@ -168,11 +172,12 @@ func (s *Service) serveQuery(w http.ResponseWriter, r *http.Request) {
 		s.writeError(w, err)
 		return
 	}
-	s.stream(w, rows, line{Meta: &rows.Meta}, func(e *Entry) (any, error) { return line{Entry: e}, nil })
+	s.stream(w, rows, 0, func(e *Entry) (any, error) { return line{Entry: e}, nil })
 }
 
-// stream writes an answer a line at a time, as fast as it is read.
-func (s *Service) stream(w http.ResponseWriter, rows *Rows, head any, show func(*Entry) (any, error)) {
+// stream writes an answer a line at a time, as fast as it is read. If cut isn't 0 it ends
+// after so many entries, and says so if there are more.
+func (s *Service) stream(w http.ResponseWriter, rows *Rows, cut int, show func(*Entry) (any, error)) {
 	defer rows.Close()
 	w.Header().Set("Content-Type", lineType)
 	out := json.NewEncoder(w)
@@ -183,7 +188,7 @@ func (s *Service) stream(w http.ResponseWriter, rows *Rows, head any, show func(
 		}
 		return control.Flush()
 	}
-	err := out.Encode(head)
+	err := out.Encode(line{Meta: &rows.Meta})
 	for n := 0; err == nil; n++ {
 		if n%flushEntries == 0 {
 			if err = flush(); err != nil {
@@ -194,6 +199,9 @@ func (s *Service) stream(w http.ResponseWriter, rows *Rows, head any, show func(
 		var shown any
 		if e, err = rows.Next(); err == io.EOF {
 			err = out.Encode(line{End: true})
+			break
+		} else if err == nil && cut > 0 && n == cut {
+			err = out.Encode(line{End: true, More: true})
 			break
 		} else if err == nil {
 			shown, err = show(&e)

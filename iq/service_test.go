@@ -189,20 +189,82 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestUnknownLag: where the brokers don't say where the changelog ends, only a query
-// that accepts any lag is answered.
+// TestUnknownLag: where the brokers don't say where the changelog ends, or don't answer,
+// only a query is answered that accepts any lag, or one of a time for which the copy is
+// known to have had all.
 func TestUnknownLag(t *testing.T) {
+	for name, fail := range map[string]func(*cluster){
+		"no broker": func(c *cluster) { c.listErr = errors.New("no broker") },
+		"no answer": func(c *cluster) { c.listWait = make(chan struct{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 1, nil)
+			a := c.instances[0]
+			task := a.give(t, 0, false)
+			put(t, keyIn(0), 5, a)
+			c.publish()
+			get := func(accept iq.Accept) (iq.Value[int64], error) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				return handle(a).Accepting(accept).Get(ctx, keyIn(0))
+			}
+			check := func(when string) {
+				t.Helper()
+				if _, err := get(iq.Accept{Lag: 1000}); err == nil || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: a bound: %v", when, err)
+				}
+				if v, err := get(iq.Accept{Lag: iq.AnyLag}); err != nil || v.Value != 5 || v.Meta.Lag != -1 {
+					t.Errorf("%s: any: %+v, %v", when, v, err)
+				}
+			}
+			c.set(func() { fail(c) })
+			check("from the beginning")
+			c.set(func() { c.listErr, c.listWait, c.ends[0] = nil, nil, 10 })
+			task.with(func() { task.next = 10 })
+			if v, err := get(iq.Accept{Lag: 1000}); err != nil || v.Meta.Lag != 0 {
+				t.Errorf("a bound: %+v, %v", v, err)
+			}
+			c.set(func() { fail(c) })
+			time.Sleep(300 * time.Millisecond) // for longer than an answer counts
+			check("later")
+			if v, err := get(iq.Accept{Age: time.Hour}); err != nil || v.Meta.Age < 300*time.Millisecond {
+				t.Errorf("an hour: %+v, %v", v, err)
+			}
+		})
+	}
+}
+
+// TestLateLook: a look at the changelog's end that is under way for long doesn't count
+// for those who have come since.
+func TestLateLook(t *testing.T) {
 	c := newCluster(t, 1, nil)
 	a := c.instances[0]
-	a.give(t, 0, false)
+	a.give(t, 0, false).next = 10
 	put(t, keyIn(0), 5, a)
 	c.publish()
-	c.listErr = errors.New("no broker")
-	if _, err := handle(a).Accepting(iq.Accept{Lag: 1000}).Get(short(t), keyIn(0)); !errors.Is(err, iq.ErrTooStale) {
-		t.Errorf("a bound: %v", err)
+	release := make(chan struct{})
+	c.set(func() { c.ends[0], c.listWait = 10, release })
+	answers := make(chan error, 2)
+	ask := func() {
+		_, err := handle(a).Accepting(iq.Accept{Lag: 5}).Get(short(t), keyIn(0))
+		answers <- err
 	}
-	if v, err := handle(a).Accepting(iq.Accept{Lag: iq.AnyLag}).Get(short(t), keyIn(0)); err != nil || v.Value != 5 || v.Meta.Lag != -1 {
-		t.Errorf("any: %+v, %v", v, err)
+	first, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	go func() {
+		_, err := a.Query(first, &iq.Request{Store: "counts", Kind: iq.Get, Key: []byte(keyIn(0)), Partition: 0, Accept: iq.Accept{Lag: 5}})
+		answers <- err
+	}()
+	for c.looks.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(300 * time.Millisecond)
+	c.set(func() { c.ends[0], c.listWait = 1000, nil })
+	go ask()
+	time.Sleep(10 * time.Millisecond)
+	close(release)
+	if err := errors.Join(<-answers, <-answers); !errors.Is(err, iq.ErrTooStale) {
+		t.Errorf("a copy that is 990 records behind: %v", err)
 	}
 }
 

@@ -31,11 +31,12 @@ const (
 	lineType = "application/x-ndjson"
 )
 
-// line is a line of an answer: one of its fields.
+// line is a line of an answer: Meta, Entry, End or Error.
 type line struct {
 	Meta  *Meta      `json:"meta,omitempty"`
 	Entry *Entry     `json:"entry,omitempty"`
 	End   bool       `json:"end,omitempty"`
+	More  bool       `json:"more,omitempty"` // with End: what follows is left out
 	Error *wireError `json:"error,omitempty"`
 }
 

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/odradek-go/odradek/integration/kafkatest"
+	"github.com/odradek-go/odradek/streams"
+)
+
+func TestMain(m *testing.M) {
+	if isChild() {
+		if err := runChild(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestQueries is a short check, with each fault once.
+func TestQueries(t *testing.T) {
+	kafkatest.Require(t)
+	if err := check(t.Context(), options{
+		duration: 25 * time.Second, rate: 200, keys: 200, askers: 8, guarantee: streams.ExactlyOnceV2, seed: 1, say: t.Logf,
+	}); err != nil {
+		t.Error(err)
+	}
+}
