@@ -163,14 +163,25 @@ func TestShutdownWithJava(t *testing.T) {
 // startJava starts word count in Java and waits until it runs.
 func (c *cluster) startJava(t *testing.T, ctx context.Context, kafka *kafkatest.Kafka, in, out string) *kafkatest.JavaProcess {
 	t.Helper()
-	java, err := kafka.Java(ctx, kafkatest.JavaProgram{
+	return runJava(t, ctx, kafka, kafkatest.JavaProgram{
 		Sources: "testdata/wordcount", Main: "WordCount",
 		Args: []string{strings.Join(c.brokers, ","), c.id, in, out, t.TempDir()},
 	})
+}
+
+// runJava starts an application in Java and waits until it runs.
+func runJava(t *testing.T, ctx context.Context, kafka *kafkatest.Kafka, program kafkatest.JavaProgram) *kafkatest.JavaProcess {
+	t.Helper()
+	java, err := kafka.Java(ctx, program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(java.Kill)
+	t.Cleanup(func() {
+		java.Kill()
+		if t.Failed() {
+			t.Logf("Java says %q\n%s", java.Lines(), java.Stderr())
+		}
+	})
 	if _, err := java.Await(ctx, func(line string) bool { return line == "RUNNING" }); err != nil {
 		t.Fatal(err)
 	}
