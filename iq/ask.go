@@ -118,7 +118,9 @@ func (s *Service) hedge(ctx context.Context, req *Request, calls []call) (*Rows,
 				r.rows.onClose(ends[r.from])
 				return r.rows, nil
 			}
-			last = r.err
+			if kindIn(last) != ErrTooStale { // which says most: there is a copy
+				last = r.err
+			}
 			if !retriable(r.err) {
 				abandon(-1)
 				return nil, r.err

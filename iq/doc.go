@@ -11,6 +11,12 @@
 //   - [KeyValue], [Versioned], [Window] and [Session] are typed handles to a store,
 //     on top of a Service or a Client.
 //
+// An active store shows what its task has processed, be that committed or not, with what
+// its cache holds back, as in Java: with exactly once a query may see a value whose
+// transaction is then aborted, and not again. Copies show what is committed, and no more
+// than is in the changelog. An instance that has not heard from the group for a while
+// doesn't take its stores for the truth: another one may have them.
+//
 // Java instances in the group are routed to just the same. They have servers of
 // their own: a [Transport] says how to call them.
 //

@@ -62,11 +62,13 @@ type fakeTask struct {
 
 	// With the gate.
 	active, loading bool
+	unconfirmed     bool // though active
 	inputs          map[string]int64
 	next            int64 // in the changelog
 }
 
-func (f *fakeTask) Active() bool                     { return f.active }
+func (f *fakeTask) Active() bool                     { return f.active && !f.unconfirmed }
+func (f *fakeTask) Unconfirmed() bool                { return f.active && f.unconfirmed }
 func (f *fakeTask) Loading() bool                    { return f.loading }
 func (f *fakeTask) Inputs() iter.Seq2[string, int64] { return maps.All(f.inputs) }
 func (f *fakeTask) Changelog() (string, int64, bool) { return changelogTopic, f.next, !f.active }

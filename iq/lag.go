@@ -22,7 +22,8 @@ type Lag struct {
 	Position int64 `json:"position"`
 	End      int64 `json:"end"`
 
-	// Lag is the number of records between them.
+	// Lag is the number of records between them, −1 where that is not known: the store
+	// was the active one when the group was last heard of.
 	Lag int64 `json:"lag"`
 }
 
@@ -59,7 +60,9 @@ func (s *Service) lag(ctx context.Context, of *state.Readable) (lag Lag, ok bool
 			return "", 0, false, err
 		}
 		defer v.Close()
-		lag.Active = of.Owner.Active()
+		if lag.Active = of.Owner.Active(); of.Owner.Unconfirmed() {
+			lag.Lag = -1
+		}
 		topic, next, logged = of.Owner.Changelog()
 		return topic, next, logged, nil
 	}

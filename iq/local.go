@@ -59,6 +59,9 @@ func (l *local) openCopy(ctx context.Context, req *Request, o opened) (_ opened,
 		if o.View, err = o.of.Views.Begin(ctx); err != nil {
 			return o, l.storeError(req, partition, err)
 		}
+		if o.of.Owner.Unconfirmed() {
+			return l.openUnconfirmed(req, o)
+		}
 		topic, next, ok := o.of.Owner.Changelog()
 		if !ok || o.of.Owner.Loading() {
 			o.Close()
@@ -83,6 +86,18 @@ func (l *local) openCopy(ctx context.Context, req *Request, o opened) (_ opened,
 		cancel()
 	}
 }
+
+// openUnconfirmed is open for a store that was the truth when the brokers were last heard
+// of, such as before all of them went down. Nobody knows how far behind it is.
+func (l *local) openUnconfirmed(req *Request, o opened) (opened, error) {
+	if o.meta.Lag, o.meta.Age = -1, -1; !req.Accept.admits(&o.meta) {
+		o.Close()
+		return o, l.fail(ErrTooStale, req, o.meta.Partition, errUnconfirmed)
+	}
+	return o, nil
+}
+
+var errUnconfirmed = errors.New("the instance has not heard from the group lately")
 
 // satisfies says whether the store has what a position asks for, of its partition.
 // It is called with the store held.

@@ -105,7 +105,7 @@ func (r *Request) check() error {
 type Accept struct {
 	// Lag accepts copies that are at most so many records of the store's changelog
 	// behind where that ended when the query came, or a quarter of a second before;
-	// AnyLag: any.
+	// AnyLag: any, and stores of instances too that have not heard from the brokers.
 	Lag int64 `json:"lag,omitempty"`
 
 	// Age accepts copies that have all that was in the changelog at a moment that is

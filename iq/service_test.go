@@ -234,6 +234,38 @@ func TestUnknownLag(t *testing.T) {
 	}
 }
 
+// TestUnconfirmed: an active store whose instance has not heard from the group is no
+// longer the truth, but better than nothing for those who accept anything.
+func TestUnconfirmed(t *testing.T) {
+	c := newCluster(t, 2, nil)
+	a, b := c.instances[0], c.instances[1]
+	task := a.give(t, 0, true)
+	key := keyIn(0)
+	put(t, key, 5, a)
+	c.publish()
+	task.with(func() { task.unconfirmed = true })
+	for name, q := range map[string]iq.Querier{"here": a, "elsewhere": b} {
+		if v, err := handle(q).Accepting(iq.Accept{Lag: iq.AnyLag}).Get(t.Context(), key); err != nil || v.Value != 5 || v.Meta.Active || v.Meta.Lag != -1 || v.Meta.Age != -1 {
+			t.Errorf("%s, any: %+v, %v", name, v, err)
+		}
+		for _, accept := range []iq.Accept{{Lag: 1000}, {Age: time.Hour}, {Lag: iq.AnyLag, Age: time.Hour}} {
+			if _, err := handle(q).Accepting(accept).Get(short(t), key); !errors.Is(err, iq.ErrTooStale) {
+				t.Errorf("%s, %+v: %v", name, accept, err)
+			}
+		}
+		if _, err := handle(q).Get(short(t), key); !errors.Is(err, iq.ErrMigrated) {
+			t.Errorf("%s, the truth: %v", name, err)
+		}
+	}
+	if lags, err := a.Lags(t.Context()); err != nil || len(lags) != 1 || lags[0].Active || lags[0].Lag != -1 {
+		t.Errorf("lags %+v, %v", lags, err)
+	}
+	task.with(func() { task.unconfirmed = false })
+	if v, err := handle(b).Get(t.Context(), key); err != nil || !v.Meta.Active {
+		t.Errorf("confirmed again: %+v, %v", v, err)
+	}
+}
+
 // TestLateLook: a look at the changelog's end that is under way for long doesn't count
 // for those who have come since.
 func TestLateLook(t *testing.T) {

@@ -15,6 +15,10 @@ type Owner interface {
 	// store is the truth; otherwise it is a copy that may be behind.
 	Active() bool
 
+	// Unconfirmed says whether the task would be active if its process had heard from
+	// the group lately. Another process may run it by now.
+	Unconfirmed() bool
+
 	// Loading says whether the store is being filled in bulk, which a read would
 	// put an end to.
 	Loading() bool

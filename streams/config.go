@@ -198,6 +198,8 @@ const (
 	// ExactlyOnceV2: what comes of a record is seen once, in other topics and in stores,
 	// by readers of what is committed. A stream thread commits all that it does in
 	// transactions (KIP-447), and the application itself reads only what is committed.
+	// Interactive queries of active stores, though, see what is not committed yet, as in
+	// Java.
 	ExactlyOnceV2
 )
 

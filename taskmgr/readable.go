@@ -40,6 +40,9 @@ type owner struct {
 // lost the task to another without knowing.
 func (o owner) Active() bool { return o.task.active && o.task.storage.confirmed() }
 
+// Unconfirmed implements [state.Owner].
+func (o owner) Unconfirmed() bool { return o.task.active && !o.task.storage.confirmed() }
+
 // Loading implements [state.Owner].
 func (o owner) Loading() bool { return o.store.bulk }
 

@@ -84,7 +84,7 @@ func (b *breaker) faults() []fault {
 		}},
 		{"killed a process, and started it", func(ctx context.Context, victim *process) error {
 			victim.kill()
-			sleep(ctx, b.upTo(sessionTimeout+2*time.Second))
+			sleep(ctx, b.upTo(sessionTimeout))
 			return victim.start()
 		}},
 		{"paused a process beyond its session, and woke it", paused(true)},
@@ -114,7 +114,7 @@ func (b *breaker) run(ctx context.Context) error {
 	for {
 		b.rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		for _, f := range all {
-			if sleep(ctx, time.Second+b.upTo(2*time.Second)); ctx.Err() != nil {
+			if sleep(ctx, b.upTo(2*time.Second)); ctx.Err() != nil {
 				return nil
 			}
 			// What has begun is ended in any case, so that all processes are there.
