@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -60,8 +61,9 @@ func NewClient(addresses []string, opts ClientOptions) (*Client, error) {
 func (c *Client) Close() { c.opts.Transport.Client.CloseIdleConnections() }
 
 // Query implements [Querier]. An instance that does not answer, or can't, is left for
-// the next one, round after round until the context's deadline. What was interrupted
-// after some entries is not asked for again.
+// the next one, round after round until the context's deadline. So is one whose answer
+// to a Range or Prefix is interrupted: the next one goes on behind the last entry, and
+// Meta is about the first part. What else is interrupted is not asked for again.
 func (c *Client) Query(ctx context.Context, req *Request) (*Rows, error) {
 	if err := req.check(); err != nil {
 		return nil, err
@@ -70,13 +72,26 @@ func (c *Client) Query(ctx context.Context, req *Request) (*Rows, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
 	}
+	rows, err := c.ask(ctx, req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	if req.resumable() {
+		rows = c.resuming(ctx, *req, rows)
+	}
+	rows.onClose(cancel)
+	return rows, nil
+}
+
+// ask asks one instance after the other until one answers.
+func (c *Client) ask(ctx context.Context, req *Request) (rows *Rows, err error) {
 	within := time.Duration(0)
 	if req.point() { // whose answer is over when it has begun
 		within = c.opts.TryTimeout * 7 / 8
 	}
 	next := int(c.turn.Add(1) - 1)
-	var rows *Rows
-	err := retry(ctx, req, retriable, func() (err error) {
+	err = retry(ctx, req, retriable, func() (err error) {
 		host := c.hosts[next%len(c.hosts)]
 		next++
 		ctx, end := context.WithCancel(ctx)
@@ -90,12 +105,35 @@ func (c *Client) Query(ctx context.Context, req *Request) (*Rows, error) {
 		rows.onClose(end)
 		return nil
 	})
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	rows.onClose(cancel)
-	return rows, nil
+	return rows, err
+}
+
+// resuming is an answer that is gone on with behind its last entry when it is
+// interrupted.
+func (c *Client) resuming(ctx context.Context, req Request, rows *Rows) *Rows {
+	limited := req.Limit > 0
+	return NewRows(rows.Meta, func() (e Entry, err error) {
+		for {
+			e, err = rows.Next()
+			switch {
+			case err == nil:
+				if req.After = e.Key; limited {
+					req.Limit--
+				}
+				return e, nil
+			case kindIn(err) != ErrInterrupted || ctx.Err() != nil:
+				return e, err
+			case limited && req.Limit == 0:
+				return e, io.EOF
+			}
+			rest, err := c.ask(ctx, &req)
+			if err != nil {
+				return e, err
+			}
+			rows.Close()
+			rows = rest
+		}
+	}, func() { rows.Close() })
 }
 
 func parseEndpoint(address string) (e membership.Endpoint, err error) {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,3 +168,79 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("an answer without an end: %v", err)
 	}
 }
+
+// TestResumed: a client goes on with a range elsewhere when its server breaks off, and
+// gets each entry once.
+func TestResumed(t *testing.T) {
+	const entries = 1000
+	c := newCluster(t, 1, nil)
+	in := c.instances[0]
+	for p := range int32(storePartitions) {
+		in.give(t, p, true)
+	}
+	for n := range entries {
+		put(t, fmt.Sprintf("key-%04d", n), int64(n), in)
+	}
+	c.publish()
+	handler := in.Handler()
+	var broken atomic.Int32
+	breaking := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		broken.Add(1)
+		handler.ServeHTTP(&breakingWriter{w, 100}, r)
+	})}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go breaking.Serve(listener)
+	defer breaking.Close()
+	transport := iq.HTTPTransport{Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	client, err := iq.NewClient([]string{listener.Addr().String(), listener.Addr().String(), in.self.String()}, iq.ClientOptions{Transport: transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		backward bool
+		limit    int
+	}{{false, 0}, {true, 0}, {false, 150}, {true, 700}} {
+		rows, err := client.Query(t.Context(), &iq.Request{Store: "counts", Kind: iq.Range, Partition: iq.AllPartitions, Backward: test.backward, Limit: test.limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for e, err := range rows.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := n
+			if test.backward {
+				want = entries - 1 - n
+			}
+			if string(e.Key) != fmt.Sprintf("key-%04d", want) {
+				t.Fatalf("%+v: entry %d is %s", test, n, e.Key)
+			}
+			n++
+		}
+		if want := test.limit; n != want && (want > 0 || n != entries) {
+			t.Errorf("%+v: %d entries", test, n)
+		}
+	}
+	if broken.Load() < 2 {
+		t.Error("nothing was broken off")
+	}
+}
+
+// breakingWriter breaks off after some writes.
+type breakingWriter struct {
+	http.ResponseWriter
+	left int
+}
+
+func (w *breakingWriter) Write(b []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		panic(http.ErrAbortHandler)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *breakingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -90,7 +90,14 @@ func (r *Registry) All(name string) []*Readable {
 // threads of the instance there may be two, and then it is the newer one.
 func (r *Registry) Get(name string, partition int32) *Readable {
 	stores := r.All(name)
-	at, _ := slices.BinarySearchFunc(stores, partition+1, func(s *Readable, p int32) int { return int(s.Partition) - int(p) })
+	at, end := 0, len(stores) // by hand, since it is part of every query
+	for at < end {
+		if mid := (at + end) / 2; stores[mid].Partition <= partition {
+			at = mid + 1
+		} else {
+			end = mid
+		}
+	}
 	if at > 0 && stores[at-1].Partition == partition {
 		return stores[at-1]
 	}
