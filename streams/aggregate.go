@@ -18,6 +18,7 @@ func (g *KGroupedStream[K, V]) Count(options ...Materialized[K, int64]) *KTable[
 // latest record.
 func (g *KGroupedStream[K, V]) Reduce(f func(aggregate, value V) V, options ...Materialized[K, V]) *KTable[K, V] {
 	m := only(g.from.b, "Reduce", options)
+	g.from.b.needs("Reduce", g.from.node, f)
 	m.Value = firstOf(m.Value, g.from.values)
 	known := nullableOf[V]()
 	return aggregateStream(g, reducePrefix, m, func(_ K, value V, aggregate nullable[V]) (nullable[V], nullable[V]) {
@@ -34,6 +35,7 @@ func (g *KGroupedStream[K, V]) Reduce(f func(aggregate, value V) V, options ...M
 // aggregate's time is that of its latest record.
 func Aggregate[K, V, VOut any](g *KGroupedStream[K, V], initializer func() VOut, add func(key K, value V, aggregate VOut) VOut, options ...Materialized[K, VOut]) *KTable[K, VOut] {
 	m := only(g.from.b, "Aggregate", options)
+	g.from.b.needs("Aggregate", g.from.node, initializer, add)
 	return aggregateStream(g, aggregatePrefix, m, aggregator(initializer, add))
 }
 

@@ -2,6 +2,7 @@ package streams_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/odradek-go/odradek/streams"
+	"github.com/odradek-go/odradek/taskmgr"
 )
 
 // TestTableRestoredFromItsTopic: a table whose topic serves as its changelog is
@@ -96,6 +98,41 @@ func TestOffsetResetOfSource(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOffsetResetNone: a source that may not choose where it begins fails, and says
+// which partition has no offset; from a committed offset it goes on.
+func TestOffsetResetNone(t *testing.T) {
+	topology := func() *streams.Topology {
+		b := streams.NewBuilder()
+		streams.Stream(b, "in", streams.Consumed[string, string]{OffsetReset: streams.ResetNone}).To("out")
+		return b.Build()
+	}
+	simulate(t, func(t *testing.T, w *world) {
+		w.produce(t, "before", "after")
+		stop := w.start(t, topology())
+		time.Sleep(10 * time.Second)
+		var none *taskmgr.NoOffsetError
+		if err := stop(); !errors.As(err, &none) || none.Topic != "in" || !strings.Contains(err.Error(), "offset reset") {
+			t.Fatalf("ended with %v", err)
+		}
+		offsets := make(kadm.Offsets)
+		for p := range int32(2) {
+			offsets.AddOffset("in", p, 0, -1)
+		}
+		time.Sleep(time.Minute) // the member is gone
+		if err := kadm.NewClient(w.client).CommitAllOffsets(t.Context(), "app", offsets); err != nil {
+			t.Fatal(err)
+		}
+		stop = w.start(t, topology())
+		time.Sleep(10 * time.Second)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if got := w.consume(t, "out"); len(got) != 2 {
+			t.Errorf("%d records in the output, want 2", len(got))
+		}
+	})
 }
 
 // TestPartitioner: a sink's partitioner sees the topic's partitions and chooses; it

@@ -43,6 +43,7 @@ func (s *KStream[K, V]) Split(name ...Named) *BranchedKStream[K, V] {
 // Branch adds a branch for the records for which predicate is true, and that no
 // branch before it has taken.
 func (b *BranchedKStream[K, V]) Branch(predicate func(K, V) bool, options ...Branched[K, V]) *BranchedKStream[K, V] {
+	b.from.b.needs("Branch", b.from.node, predicate)
 	b.add(predicate, len(*b.branches)+1, only(b.from.b, "Branch", options))
 	return b
 }

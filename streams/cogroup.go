@@ -16,7 +16,8 @@ type CogroupedKStream[K, VOut any] struct {
 
 // cogroupPart is one of the grouped streams, whatever its values.
 type cogroupPart[K, VOut any] struct {
-	group any // the *KGroupedStream
+	group  any       // the *KGroupedStream
+	behind *planNode // its node
 
 	// stream plans the way from the group to a store of that name and returns
 	// the node and the sources that lead there.
@@ -37,9 +38,10 @@ func Cogroup[K, V, VOut any](g *KGroupedStream[K, V], add func(key K, value V, a
 // AddCogroup adds one more grouped stream to an aggregation that [Cogroup] has
 // begun, and returns it.
 func AddCogroup[K, V, VOut any](c *CogroupedKStream[K, VOut], g *KGroupedStream[K, V], add func(key K, value V, aggregate VOut) VOut) *CogroupedKStream[K, VOut] {
+	c.b.needs("Cogroup", g.from.node, add)
 	var repartitioned *KStream[K, V]
 	part := &cogroupPart[K, VOut]{
-		group: g,
+		group: g, behind: g.from.node,
 		stream: func(store string) (*planNode, []string) {
 			if s := g.from; !s.rekeyed {
 				return s.node, s.sources
@@ -75,6 +77,7 @@ func AddCogroup[K, V, VOut any](c *CogroupedKStream[K, VOut], g *KGroupedStream[
 // key or value are skipped. An aggregate's time is that of its latest record.
 func (c *CogroupedKStream[K, VOut]) Aggregate(initializer func() VOut, options ...Materialized[K, VOut]) *KTable[K, VOut] {
 	m := c.materialized("Aggregate", options)
+	c.b.needs("Aggregate", c.parts[0].behind, initializer)
 	kind := &aggregateTable[K, VOut]{store: m.Name}
 	return aggregateCogroup(c, m, cogroupTable[K, K, VOut]{
 		kind: kind, keys: m.Key, store: m.store,

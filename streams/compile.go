@@ -2,6 +2,7 @@ package streams
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,8 +60,8 @@ func (c *Compiled) Persistent() bool { return c.Tasks.Persistent() || c.Global.P
 // Brokers need not be given. The error is ErrTopology, with all that is wrong, or
 // ErrConfig.
 func (t *Topology) Compile(cfg Config) (*Compiled, error) {
-	if cfg.ApplicationID == "" {
-		return nil, fmt.Errorf("%w: ApplicationID is empty", ErrConfig)
+	if err := checkTopicName(cfg.ApplicationID); err != nil {
+		return nil, fmt.Errorf("%w: ApplicationID %q, which begins the names of topics: %w", ErrConfig, cfg.ApplicationID, err)
 	}
 	internal := cfg.internalTopics()
 	if err := t.check(); err != nil {
@@ -160,7 +161,29 @@ func (t *Topology) Compile(cfg Config) (*Compiled, error) {
 			return newGraph(globalNodes(subs), &taskContext{Context: ctx, topicName: topicName, global: global})
 		}
 	}
+	if err := checkInternalTopics(c.Heartbeat); err != nil {
+		return nil, err
+	}
 	return c, addCopartitionGroups(c.Heartbeat, t.copartitionGroups(topicName))
+}
+
+// checkInternalTopics checks the names of internal topics, which are longer than what
+// they are made of.
+func checkInternalTopics(wire *kmsg.StreamsGroupHeartbeatRequestTopology) error {
+	var errs []error
+	for _, sub := range wire.Subtopologies {
+		for _, topics := range [][]kmsg.TopicInfo{sub.StateChangelogTopics, sub.RepartitionSourceTopics} {
+			for _, topic := range topics {
+				if err := checkTopicName(topic.Topic); err != nil {
+					errs = append(errs, fmt.Errorf("internal topic %q: %w", topic.Topic, err))
+				}
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%w: %w", ErrTopology, errors.Join(errs...))
+	}
+	return nil
 }
 
 // repartitionConfig are the settings that Java gives repartition topics.

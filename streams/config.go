@@ -233,7 +233,8 @@ func (c Config) withDefaults() (Config, error) {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	require(c.ApplicationID != "", "ApplicationID is empty")
+	err := checkTopicName(c.ApplicationID)
+	require(err == nil, "ApplicationID %q, which begins the names of topics: %v", c.ApplicationID, err)
 	require(len(c.Brokers) > 0, "Brokers is empty")
 	require(!slices.Contains(c.Brokers, ""), "Brokers %q has an empty address", c.Brokers)
 	require(c.NumStreamThreads >= 0, "NumStreamThreads %d is negative", c.NumStreamThreads)
@@ -251,7 +252,7 @@ func (c Config) withDefaults() (Config, error) {
 		orDefault(&c.TransactionTimeout, taskmgr.DefaultTransactionTimeout)
 		require(c.TransactionTimeout >= c.CommitInterval, "TransactionTimeout %v is less than CommitInterval %v: each transaction would be aborted", c.TransactionTimeout, c.CommitInterval)
 	}
-	err := c.AutoOffsetReset.check()
+	err = c.AutoOffsetReset.check()
 	require(err == nil, "AutoOffsetReset: %v", err)
 	_, err = c.endpoint()
 	require(err == nil, "ApplicationServer %q is not host:port: %v", c.ApplicationServer, err)

@@ -72,7 +72,29 @@ func addCopartitionGroups(wire *kmsg.StreamsGroupHeartbeatRequestTopology, group
 			return fmt.Errorf("%w: topics %q must have equal numbers of partitions, but no subtopology reads all of them", ErrTopology, group)
 		}
 		sub := &wire.Subtopologies[i]
-		sub.CopartitionGroups = append(sub.CopartitionGroups, *indexes(sub, group))
+		g := indexes(sub, group)
+		if err := checkPartitions(sub, g); err != nil {
+			return err
+		}
+		sub.CopartitionGroups = append(sub.CopartitionGroups, *g)
+	}
+	return nil
+}
+
+// checkPartitions checks that the repartition topics of a group whose numbers of
+// partitions are given have the same.
+func checkPartitions(sub *kmsg.StreamsGroupHeartbeatRequestTopologySubtopology, group *kmsg.StreamsGroupHeartbeatRequestTopologySubtopologyCopartitionGroup) error {
+	var first *kmsg.TopicInfo
+	for _, i := range group.RepartitionSourceTopics {
+		topic := &sub.RepartitionSourceTopics[i]
+		switch {
+		case topic.NumPartitions == 0:
+		case first == nil:
+			first = topic
+		case topic.NumPartitions != first.NumPartitions:
+			return fmt.Errorf("%w: repartition topics %q and %q, which are processed together, have %d and %d partitions: give both the same NumberOfPartitions",
+				ErrTopology, first.Topic, topic.Topic, first.NumPartitions, topic.NumPartitions)
+		}
 	}
 	return nil
 }

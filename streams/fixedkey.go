@@ -1,5 +1,7 @@
 package streams
 
+import "fmt"
+
 // FixedKeyProcessor is a [Processor] that sends on what it makes of a record under
 // the record's key (KIP-820).
 type FixedKeyProcessor[K, V, VOut any] interface {
@@ -67,8 +69,14 @@ func (r FixedKeyRecord[K, V]) record() Record[K, V] {
 
 func addFixedKeyProcessor[K, V, VOut any](t *Topology, name string, newProcessor func() FixedKeyProcessor[K, V, VOut], parents []string) {
 	n := addNode[K, V, K, VOut](t, name, parents, nil)
+	if newProcessor == nil {
+		t.errorf("processor %q: there is no function that makes it", name)
+	}
 	n.make = func(ctx *taskContext) (running, error) {
 		p := &fixedKeyNode[K, V, VOut]{processor: newProcessor()}
+		if p.processor == nil {
+			return nil, fmt.Errorf("streams: processor %q: the function that makes it returned nil", name)
+		}
 		p.ctx = &FixedKeyProcessorContext[K, VOut]{ctx.taskContext(name, n.stores), &p.emitter}
 		return p, nil
 	}

@@ -53,6 +53,9 @@ func TableForeignKeyLeftJoinWithKey[K, V, KOther, VOther, VOut any](t *KTable[K,
 }
 
 func withoutKey[K, V, KOther any](f func(V) (KOther, bool)) func(K, V) (KOther, bool) {
+	if f == nil {
+		return nil
+	}
 	return func(_ K, v V) (KOther, bool) { return f(v) }
 }
 
@@ -91,6 +94,7 @@ type foreignKeyNames struct {
 func joinForeignKey[K, V, KOther, VOther, VOut any](t *KTable[K, V], other *KTable[KOther, VOther], operator string, kind joinKind, foreignKey func(K, V) (KOther, bool), f func(V, VOther) VOut, options []TableJoined[K, KOther, VOut]) *KTable[K, VOut] {
 	b := t.b
 	joined := only(b, operator, options)
+	b.needs(operator, t.node, foreignKey, f)
 	m := joined.Materialized
 	if m.Processor != "" {
 		b.errorf("%s: name the join %q with Name of TableJoined, not with Processor of Materialized", operator, m.Processor)

@@ -62,10 +62,14 @@ func LeftJoinGlobalTableWithKeys[K, V, KGlobal, VGlobal, VOut any](s *KStream[K,
 }
 
 func ignoringKeys[K, KGlobal, V, VGlobal, VOut any](f func(V, VGlobal) VOut) func(K, KGlobal, V, VGlobal) VOut {
+	if f == nil {
+		return nil
+	}
 	return func(_ K, _ KGlobal, v V, global VGlobal) VOut { return f(v, global) }
 }
 
 func joinGlobalTable[K, V, KGlobal, VGlobal, VOut any](s *KStream[K, V], t *GlobalKTable[KGlobal, VGlobal], call string, kind joinKind, key func(K, V) (KGlobal, bool), f func(K, KGlobal, V, VGlobal) VOut, options []Named) *KStream[K, VOut] {
+	s.b.needs(call, s.node, key, f)
 	if t.b != s.b {
 		s.b.errorf("%s: the stream and the table belong to different Builders", call)
 	}

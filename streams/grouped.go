@@ -40,6 +40,7 @@ type KGroupedStream[K, V any] struct {
 // change, the groups are made behind a repartition topic.
 func GroupBy[K, V, KOut any](s *KStream[K, V], f func(K, V) KOut, options ...Grouped[KOut, V]) *KGroupedStream[KOut, V] {
 	g := only(s.b, "GroupBy", options)
+	s.b.needs("GroupBy", s.node, f)
 	return selectKey(s, f, g.Name).group(g)
 }
 

@@ -9,6 +9,7 @@ type KeyValue[K, V any] struct {
 // Map turns each record into the one whose key and value f returns. Nil is null.
 func Map[K, V, KOut, VOut any](s *KStream[K, V], f func(K, V) (KOut, VOut), name ...Named) *KStream[KOut, VOut] {
 	given := only(s.b, "Map", name)
+	s.b.needs("Map", s.node, f)
 	nulls := newNulls[KOut, VOut]()
 	return keysAt[K, V, KOut, VOut](s, transform(s, s.b.name(string(given), mapPrefix), func(r Record[K, V]) (Record[KOut, VOut], bool) {
 		k, v := f(r.Key, r.Value)
@@ -18,6 +19,7 @@ func Map[K, V, KOut, VOut any](s *KStream[K, V], f func(K, V) (KOut, VOut), name
 
 // MapValues gives each record the value that f returns for its value. Nil is null.
 func MapValues[K, V, VOut any](s *KStream[K, V], f func(V) VOut, name ...Named) *KStream[K, VOut] {
+	s.b.needs("MapValues", s.node, f)
 	return MapValuesWithKey(s, func(_ K, v V) VOut { return f(v) }, name...)
 }
 
@@ -25,6 +27,7 @@ func MapValues[K, V, VOut any](s *KStream[K, V], f func(V) VOut, name ...Named) 
 // not change.
 func MapValuesWithKey[K, V, VOut any](s *KStream[K, V], f func(K, V) VOut, name ...Named) *KStream[K, VOut] {
 	given := only(s.b, "MapValues", name)
+	s.b.needs("MapValuesWithKey", s.node, f)
 	isNil := nilCheck[VOut]()
 	return valuesAt[K, V, VOut](s, transform(s, s.b.name(string(given), mapValuesPrefix), func(r Record[K, V]) (Record[K, VOut], bool) {
 		return withNullable(r, f(r.Key, r.Value), isNil), true
@@ -33,6 +36,7 @@ func MapValuesWithKey[K, V, VOut any](s *KStream[K, V], f func(K, V) VOut, name 
 
 // SelectKey gives each record the key that f returns for it. Nil is null.
 func SelectKey[K, V, KOut any](s *KStream[K, V], f func(K, V) KOut, name ...Named) *KStream[KOut, V] {
+	s.b.needs("SelectKey", s.node, f)
 	return selectKey(s, f, string(only(s.b, "SelectKey", name)))
 }
 
@@ -54,6 +58,7 @@ func selectKey[K, V, KOut any](s *KStream[K, V], f func(K, V) KOut, given string
 // keys and values are null.
 func FlatMap[K, V, KOut, VOut any](s *KStream[K, V], f func(K, V) []KeyValue[KOut, VOut], name ...Named) *KStream[KOut, VOut] {
 	given := only(s.b, "FlatMap", name)
+	s.b.needs("FlatMap", s.node, f)
 	n := operator[K, V, KOut, VOut](s, s.b.name(string(given), flatMapPrefix), func(*taskContext) (running, error) {
 		return &flatMapNode[K, V, KOut, VOut]{f: f, nulls: newNulls[KOut, VOut]()}, nil
 	})
@@ -78,6 +83,7 @@ func (n *flatMapNode[K, V, KOut, VOut]) receive(r Record[K, V]) error {
 // FlatMapValues turns each record into one for each of the values that f returns
 // for its value, in their order. Nil is null.
 func FlatMapValues[K, V, VOut any](s *KStream[K, V], f func(V) []VOut, name ...Named) *KStream[K, VOut] {
+	s.b.needs("FlatMapValues", s.node, f)
 	return FlatMapValuesWithKey(s, func(_ K, v V) []VOut { return f(v) }, name...)
 }
 
@@ -85,6 +91,7 @@ func FlatMapValues[K, V, VOut any](s *KStream[K, V], f func(V) []VOut, name ...N
 // it must not change.
 func FlatMapValuesWithKey[K, V, VOut any](s *KStream[K, V], f func(K, V) []VOut, name ...Named) *KStream[K, VOut] {
 	given := only(s.b, "FlatMapValues", name)
+	s.b.needs("FlatMapValuesWithKey", s.node, f)
 	n := operator[K, V, K, VOut](s, s.b.name(string(given), flatMapValuesPrefix), func(*taskContext) (running, error) {
 		return &flatMapValuesNode[K, V, VOut]{f: f, isNil: nilCheck[VOut]()}, nil
 	})

@@ -1,6 +1,10 @@
 package streams
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"regexp"
+)
 
 // The prefixes of generated names, Java's.
 const (
@@ -109,4 +113,24 @@ func (t *Topology) ensureExplicitNames(generated map[string]bool) {
 			t.errorf("repartition topic %q has a generated name: name it with Grouped, Joined, Repartitioned, StreamJoined or TableJoined", topic)
 		}
 	}
+}
+
+// maxTopicName is the length of the longest name that a topic can have.
+const maxTopicName = 249
+
+var legalTopicName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+
+// checkTopicName says why a topic can't have that name.
+func checkTopicName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("the name is empty")
+	case name == "." || name == "..":
+		return errors.New(`no topic can be named "." or ".."`)
+	case len(name) > maxTopicName:
+		return fmt.Errorf("the name has %d characters, and a topic's can have %d", len(name), maxTopicName)
+	case !legalTopicName.MatchString(name):
+		return errors.New(`the name of a topic can have ASCII letters and digits, ".", "_" and "-" only`)
+	}
+	return nil
 }

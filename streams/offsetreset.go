@@ -8,7 +8,8 @@ import (
 )
 
 // OffsetReset is where a partition begins that has no committed offset: [ResetEarliest],
-// [ResetLatest] or [ResetByDuration]. The zero value leaves it to a default.
+// [ResetLatest], [ResetByDuration], or not at all: [ResetNone]. The zero value leaves it
+// to a default.
 type OffsetReset struct {
 	kind resetKind
 	ago  time.Duration
@@ -20,12 +21,19 @@ const (
 	resetEarliest resetKind = iota + 1
 	resetLatest
 	resetByDuration
+	resetNone
 )
 
 // The ways to begin.
 var (
 	ResetEarliest = OffsetReset{kind: resetEarliest} // at the partition's start
 	ResetLatest   = OffsetReset{kind: resetLatest}   // at its end
+
+	// ResetNone has the application fail with a [taskmgr.NoOffsetError], so that it
+	// begins only where somebody has said it should, by committing offsets of its
+	// group. As in Java, repartition topics need committed offsets too where it is
+	// Config.AutoOffsetReset.
+	ResetNone = OffsetReset{kind: resetNone}
 )
 
 // ResetByDuration begins with the first record whose timestamp is no longer ago than
@@ -42,13 +50,16 @@ func (r OffsetReset) check() error {
 	return nil
 }
 
-// offset is where a partition begins that does so at the time of now.
-func (r OffsetReset) offset(now time.Time) kgo.Offset {
+// offset is where a partition begins that does so at the time of now; ok is false for
+// none.
+func (r OffsetReset) offset(now time.Time) (from kgo.Offset, ok bool) {
 	switch r.kind {
 	case resetLatest:
-		return kgo.NewOffset().AtEnd()
+		return kgo.NewOffset().AtEnd(), true
 	case resetByDuration:
-		return kgo.NewOffset().AfterMilli(now.Add(-r.ago).UnixMilli())
+		return kgo.NewOffset().AfterMilli(now.Add(-r.ago).UnixMilli()), true
+	case resetNone:
+		return from, false
 	}
-	return kgo.NewOffset().AtStart()
+	return kgo.NewOffset().AtStart(), true
 }

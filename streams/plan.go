@@ -3,6 +3,7 @@ package streams
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -96,6 +97,16 @@ func (p *plan) copartition(sources ...[]string) []string {
 	group := union(sources...)
 	p.copartitioned = append(p.copartitioned, group)
 	return group
+}
+
+// needs notes if an operator that is called behind a node lacks one of its functions.
+func (p *plan) needs(call string, behind *planNode, functions ...any) {
+	for _, f := range functions {
+		if reflect.ValueOf(f).IsNil() {
+			p.errorf("%s behind %q: a function is nil, a %T", call, behind.name, f)
+			return
+		}
+	}
 }
 
 func (p *plan) errorf(format string, args ...any) {

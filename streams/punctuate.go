@@ -27,7 +27,7 @@ const (
 // called once. An error of f's is one of the processor. The function that Schedule
 // returns ends the calls.
 func (c *TaskContext) Schedule(interval time.Duration, by PunctuationType, f func(now int64) error) (cancel func(), err error) {
-	if err := c.checkPunctuation(interval, by); err != nil {
+	if err := c.checkPunctuation(interval, by, f); err != nil {
 		return nil, err
 	}
 	return c.task.Schedule(interval, by, c.punctuator(f)), nil
@@ -36,7 +36,7 @@ func (c *TaskContext) Schedule(interval time.Duration, by PunctuationType, f fun
 // ScheduleFrom is Schedule with the first call at start or, where that is past, a
 // whole number of intervals after it (KIP-1146).
 func (c *TaskContext) ScheduleFrom(start time.Time, interval time.Duration, by PunctuationType, f func(now int64) error) (cancel func(), err error) {
-	if err := c.checkPunctuation(interval, by); err != nil {
+	if err := c.checkPunctuation(interval, by, f); err != nil {
 		return nil, err
 	}
 	if start.UnixMilli() < 0 {
@@ -45,7 +45,10 @@ func (c *TaskContext) ScheduleFrom(start time.Time, interval time.Duration, by P
 	return c.task.ScheduleFrom(start, interval, by, c.punctuator(f)), nil
 }
 
-func (c *TaskContext) checkPunctuation(interval time.Duration, by PunctuationType) error {
+func (c *TaskContext) checkPunctuation(interval time.Duration, by PunctuationType, f func(int64) error) error {
+	if f == nil {
+		return fmt.Errorf("streams: processor %q schedules a punctuation without a function", c.node)
+	}
 	if interval < time.Millisecond {
 		return fmt.Errorf("streams: processor %q schedules a punctuation every %v, which is less than a millisecond", c.node, interval)
 	}

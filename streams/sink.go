@@ -82,14 +82,17 @@ func recordContext(ctx *taskmgr.Context) RecordContext {
 // AddSink adds a sink below parents that writes to topic. The serdes may be left
 // out where [serde.For] knows one.
 func AddSink[K, V any](t *Topology, name, topic string, p Produced[K, V], parents ...string) {
-	if topic == "" {
-		t.errorf("sink %q: no topic to write to", name)
+	if err := checkTopicName(topic); err != nil {
+		t.errorf("sink %q: topic %q: %w", name, topic, err)
 	}
 	addSink(t, &node{name: name, topic: topic}, nil, p, parents)
 }
 
 // AddDynamicSink adds a sink like [AddSink] that chooses the topic of each record.
 func AddDynamicSink[K, V any](t *Topology, name string, topic TopicNameExtractor[K, V], p Produced[K, V], parents ...string) {
+	if topic == nil {
+		t.errorf("sink %q: there is no function that chooses its topic", name)
+	}
 	addSink(t, &node{name: name}, topic, p, parents)
 }
 

@@ -48,12 +48,16 @@ func OuterJoinWithKey[K, V, VOther, VOut any](s *KStream[K, V], other *KStream[K
 }
 
 func ignoringKey[K, V, VOther, VOut any](f func(V, VOther) VOut) func(K, V, VOther) VOut {
+	if f == nil {
+		return nil
+	}
 	return func(_ K, v V, other VOther) VOut { return f(v, other) }
 }
 
 func joinStreams[K, V, VOther, VOut any](s *KStream[K, V], other *KStream[K, VOther], operator string, kind joinKind, f func(K, V, VOther) VOut, windows JoinWindows, options []StreamJoined[K, V, VOther]) *KStream[K, VOut] {
 	b := s.b
 	o := only(b, operator, options)
+	b.needs(operator, s.node, f)
 	o.Key, o.Value, o.OtherValue = firstOf(o.Key, s.keys, other.keys), firstOf(o.Value, s.values), firstOf(o.OtherValue, other.values)
 	if o.Key == nil || o.Value == nil || o.OtherValue == nil {
 		b.errorf("%s: no serdes for keys and values of its streams: give them with StreamJoined", operator)

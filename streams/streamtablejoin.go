@@ -29,23 +29,23 @@ type Joined[K, V, VTable any] struct {
 // Records with a null key or value are dropped too. Nil results are null. The
 // topics of both must have equal numbers of partitions.
 func JoinTable[K, V, VTable, VOut any](s *KStream[K, V], t *KTable[K, VTable], f func(V, VTable) VOut, options ...Joined[K, V, VTable]) *KStream[K, VOut] {
-	return JoinTableWithKey(s, t, func(_ K, v V, table VTable) VOut { return f(v, table) }, options...)
+	return joinStreamTable(s, t, "JoinTable", innerJoin, ignoringKey[K](f), options)
 }
 
 // JoinTableWithKey is [JoinTable] with a function that sees the key.
 func JoinTableWithKey[K, V, VTable, VOut any](s *KStream[K, V], t *KTable[K, VTable], f func(K, V, VTable) VOut, options ...Joined[K, V, VTable]) *KStream[K, VOut] {
-	return joinStreamTable(s, t, innerJoin, f, only(s.b, "JoinTable", options))
+	return joinStreamTable(s, t, "JoinTableWithKey", innerJoin, f, options)
 }
 
 // LeftJoinTable is like [JoinTable], and has the records whose key is null or not
 // in the table too: f gets the zero value then.
 func LeftJoinTable[K, V, VTable, VOut any](s *KStream[K, V], t *KTable[K, VTable], f func(V, VTable) VOut, options ...Joined[K, V, VTable]) *KStream[K, VOut] {
-	return LeftJoinTableWithKey(s, t, func(_ K, v V, table VTable) VOut { return f(v, table) }, options...)
+	return joinStreamTable(s, t, "LeftJoinTable", leftJoin, ignoringKey[K](f), options)
 }
 
 // LeftJoinTableWithKey is [LeftJoinTable] with a function that sees the key.
 func LeftJoinTableWithKey[K, V, VTable, VOut any](s *KStream[K, V], t *KTable[K, VTable], f func(K, V, VTable) VOut, options ...Joined[K, V, VTable]) *KStream[K, VOut] {
-	return joinStreamTable(s, t, leftJoin, f, only(s.b, "LeftJoinTable", options))
+	return joinStreamTable(s, t, "LeftJoinTableWithKey", leftJoin, f, options)
 }
 
 // openForStream opens what looks up the values that records of a stream are joined
@@ -60,8 +60,10 @@ func (v view[K, V]) openForStream(ctx *taskContext) (asOfGetter[K, V], error) {
 	return func(k K, _ int64) (V, int64, bool, error) { return get(k) }, err
 }
 
-func joinStreamTable[K, V, VTable, VOut any](s *KStream[K, V], t *KTable[K, VTable], kind joinKind, f func(K, V, VTable) VOut, j Joined[K, V, VTable]) *KStream[K, VOut] {
+func joinStreamTable[K, V, VTable, VOut any](s *KStream[K, V], t *KTable[K, VTable], operator string, kind joinKind, f func(K, V, VTable) VOut, options []Joined[K, V, VTable]) *KStream[K, VOut] {
 	b := s.b
+	j := only(b, operator, options)
+	b.needs(operator, s.node, f)
 	s = s.forJoin(Repartitioned[K, V]{Name: j.Name, Key: j.Key, Value: j.Value})
 	sources := b.copartition(s.sources, t.sources)
 	prefix := joinPrefix

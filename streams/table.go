@@ -194,7 +194,8 @@ func (t *KTable[K, V]) ToStream(name ...Named) *KStream[K, V] {
 
 // ToStreamWithKey is [KTable.ToStream] followed by [SelectKey].
 func ToStreamWithKey[K, V, KOut any](t *KTable[K, V], f func(K, V) KOut, name ...Named) *KStream[KOut, V] {
-	return SelectKey(t.ToStream(name...), f)
+	t.b.needs("ToStreamWithKey", t.node, f)
+	return selectKey(t.ToStream(name...), f, "")
 }
 
 // tableOperator plans a node below the table that takes its changes.

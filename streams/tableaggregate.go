@@ -17,6 +17,7 @@ func (g *KGroupedTable[K, V]) Count(options ...Materialized[K, int64]) *KTable[K
 // the value so far and one that is no longer in the group. Nil deletes the key.
 func (g *KGroupedTable[K, V]) Reduce(add, subtract func(aggregate, value V) V, options ...Materialized[K, V]) *KTable[K, V] {
 	m := only(g.b, "Reduce", options)
+	g.b.needs("Reduce", g.node, add, subtract)
 	m.Value = firstOf(m.Value, g.values)
 	known := nullableOf[V]()
 	return aggregateGroups(g, tableReducePrefix, m, tableAggregation[K, V, V]{
@@ -36,6 +37,7 @@ func (g *KGroupedTable[K, V]) Reduce(add, subtract func(aggregate, value V) V, o
 // Nil deletes the key.
 func TableAggregate[K, V, VOut any](g *KGroupedTable[K, V], initializer func() VOut, add, subtract func(key K, value V, aggregate VOut) VOut, options ...Materialized[K, VOut]) *KTable[K, VOut] {
 	m := only(g.b, "TableAggregate", options)
+	g.b.needs("TableAggregate", g.node, initializer, add, subtract)
 	return aggregateGroups(g, tableAggregatePrefix, m, initialized(initializer, add, subtract))
 }
 

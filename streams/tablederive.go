@@ -5,6 +5,7 @@ import "github.com/odradek-go/odradek/serde"
 // Filter is the table of the entries for which keep returns true.
 func (t *KTable[K, V]) Filter(keep func(K, V) bool, options ...Materialized[K, V]) *KTable[K, V] {
 	m := only(t.b, "Filter", options)
+	t.b.needs("Filter", t.node, keep)
 	kind := &derivedTable[K, V, V]{parent: t, dropNothing: true, compute: func(k K, v V) nullable[V] { return valueIf(v, keep(k, v)) }}
 	kind.old = t.kind.sendOld(false)
 	return derive(t, tableFilterPrefix, m, t.values, kind)
@@ -12,12 +13,14 @@ func (t *KTable[K, V]) Filter(keep func(K, V) bool, options ...Materialized[K, V
 
 // FilterNot is the table of the entries for which drop returns false.
 func (t *KTable[K, V]) FilterNot(drop func(K, V) bool, options ...Materialized[K, V]) *KTable[K, V] {
+	t.b.needs("FilterNot", t.node, drop)
 	return t.Filter(func(k K, v V) bool { return !drop(k, v) }, options...)
 }
 
 // TableMapValues is the table of what f returns for each value. Nil is null: the
 // key is not in the table.
 func TableMapValues[K, V, VOut any](t *KTable[K, V], f func(V) VOut, options ...Materialized[K, VOut]) *KTable[K, VOut] {
+	t.b.needs("TableMapValues", t.node, f)
 	return TableMapValuesWithKey(t, func(_ K, v V) VOut { return f(v) }, options...)
 }
 
@@ -25,6 +28,7 @@ func TableMapValues[K, V, VOut any](t *KTable[K, V], f func(V) VOut, options ...
 // which it must not change.
 func TableMapValuesWithKey[K, V, VOut any](t *KTable[K, V], f func(K, V) VOut, options ...Materialized[K, VOut]) *KTable[K, VOut] {
 	m := only(t.b, "TableMapValues", options)
+	t.b.needs("TableMapValuesWithKey", t.node, f)
 	known := nullableOf[VOut]()
 	return derive(t, tableMapValuesPrefix, m, nil, &derivedTable[K, V, VOut]{
 		parent: t, compute: func(k K, v V) nullable[VOut] { return known(f(k, v)) },

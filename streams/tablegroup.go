@@ -25,6 +25,7 @@ type KGroupedTable[K, V any] struct {
 // group. The groups are made behind a repartition topic.
 func TableGroupBy[K, V, KOut, VOut any](t *KTable[K, V], f func(K, V) (KOut, VOut), options ...Grouped[KOut, VOut]) *KGroupedTable[KOut, VOut] {
 	g := only(t.b, "TableGroupBy", options)
+	t.b.needs("TableGroupBy", t.node, f)
 	g.Key, g.Value = serdeOr(g.Key), serdeOr(g.Value)
 	name := t.b.name(g.Name, tableSelectPrefix)
 	n := t.b.add(name, func(n *planNode, topology *Topology) {

@@ -43,6 +43,7 @@ func (k joinKind) has(this, other bool) bool {
 func joinTables[K, V, VOther, VOut any](t *KTable[K, V], other *KTable[K, VOther], operator string, kind joinKind, f func(V, VOther) VOut, options []Materialized[K, VOut]) *KTable[K, VOut] {
 	b := t.b
 	m := only(b, operator, options)
+	b.needs(operator, t.node, f)
 	if m.given() {
 		m.storeName(&b.plan, tableMergePrefix)
 	}

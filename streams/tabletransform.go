@@ -35,6 +35,7 @@ type TableTransformed[K, V any] struct {
 // (KIP-292).
 func TableTransformValues[K, V, VOut any](t *KTable[K, V], newTransformer func() TableTransformer[K, V, VOut], options ...TableTransformed[K, VOut]) *KTable[K, VOut] {
 	o := only(t.b, "TableTransformValues", options)
+	t.b.needs("TableTransformValues", t.node, newTransformer)
 	m := o.Materialized
 	m.Key, m.Value = firstOf(m.Key, t.keys), serdeOr(m.Value)
 	name := t.b.name(m.Processor, tableTransformValuesPrefix)

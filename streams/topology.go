@@ -75,6 +75,9 @@ func AddSource[K, V any](t *Topology, name string, c Consumed[K, V], topics ...s
 		t.errorf("source %q: no topic to read", name)
 	}
 	for _, topic := range topics {
+		if err := checkTopicName(topic); err != nil {
+			t.errorf("source %q: topic %q: %w", name, topic, err)
+		}
 		for _, other := range t.nodes {
 			if slices.Contains(other.topics, topic) || other.pattern != nil && wholeNames(other.pattern)(topic) {
 				t.errorf("source %q: topic %q is read by source %q already", name, topic, other.name)
@@ -102,8 +105,14 @@ func newSource[K, V any](t *Topology, name string, c Consumed[K, V]) *node {
 // AddProcessor adds a processor below parents. Each task calls newProcessor once.
 func AddProcessor[KIn, VIn, KOut, VOut any](t *Topology, name string, newProcessor func() Processor[KIn, VIn, KOut, VOut], parents ...string) {
 	n := addNode[KIn, VIn, KOut, VOut](t, name, parents, nil)
+	if newProcessor == nil {
+		t.errorf("processor %q: there is no function that makes it", name)
+	}
 	n.make = func(ctx *taskContext) (running, error) {
 		p := &processorNode[KIn, VIn, KOut, VOut]{processor: newProcessor()}
+		if p.processor == nil {
+			return nil, fmt.Errorf("streams: processor %q: the function that makes it returned nil", name)
+		}
 		p.ctx = &ProcessorContext[KOut, VOut]{ctx.taskContext(name, n.stores), &p.emitter}
 		return p, nil
 	}
@@ -122,6 +131,9 @@ func (t *Topology) AddStateStore(s StateStore, processors ...string) {
 		t.errorf("state store %q: %w", s.Name, s.err)
 	case s.make == nil:
 		t.errorf("state store %q: make it with a function such as NewTimestampedKeyValueStore", s.Name)
+	}
+	if err := checkTopicName(s.Name); err != nil {
+		t.errorf("state store %q, which names a changelog topic: %w", s.Name, err)
 	}
 	t.stores = append(t.stores, &store{StateStore: s})
 	for _, name := range processors {

@@ -112,6 +112,7 @@ func (w *SessionWindowedKStream[K, V]) Reduce(f func(aggregate, value V) V, opti
 // that of its latest record.
 func WindowedAggregate[K, V, VOut any](w *TimeWindowedKStream[K, V], initializer func() VOut, add func(key K, value V, aggregate VOut) VOut, options ...Materialized[K, VOut]) *KTable[serde.Windowed[K], VOut] {
 	m := only(w.of.from.b, "WindowedAggregate", options)
+	w.of.from.b.needs("WindowedAggregate", w.of.from.node, initializer, add)
 	return aggregateWindows(&w.windowed, aggregatePrefix, m, initializedWindows(initializer, add, nil))
 }
 
@@ -122,6 +123,7 @@ func WindowedAggregate[K, V, VOut any](w *TimeWindowedKStream[K, V], initializer
 // aggregate's time is the session's end.
 func SessionAggregate[K, V, VOut any](w *SessionWindowedKStream[K, V], initializer func() VOut, add func(key K, value V, aggregate VOut) VOut, merge func(key K, a, b VOut) VOut, options ...Materialized[K, VOut]) *KTable[serde.Windowed[K], VOut] {
 	m := only(w.of.from.b, "SessionAggregate", options)
+	w.of.from.b.needs("SessionAggregate", w.of.from.node, initializer, add, merge)
 	return aggregateWindows(&w.windowed, aggregatePrefix, m, initializedWindows(initializer, add, merge))
 }
 
@@ -139,6 +141,7 @@ func countWindows[K, V any](w *windowed[K, V], options []Materialized[K, int64])
 
 func reduceWindows[K, V any](w *windowed[K, V], f func(aggregate, value V) V, options []Materialized[K, V]) *KTable[serde.Windowed[K], V] {
 	m := only(w.of.from.b, "Reduce", options)
+	w.of.from.b.needs("Reduce", w.of.from.node, f)
 	m.Value = firstOf(m.Value, w.of.from.values)
 	known := nullableOf[V]()
 	reduce := func(aggregate, value nullable[V]) nullable[V] {

@@ -38,11 +38,13 @@ func (w *TimeWindowedCogroupedKStream[K, VOut]) Aggregate(initializer func() VOu
 // Aggregate is the table of what the records in each session of each key come to, in
 // all streams, beginning with what initializer returns. See [SessionAggregate].
 func (w *SessionWindowedCogroupedKStream[K, VOut]) Aggregate(initializer func() VOut, merge func(key K, a, b VOut) VOut, options ...Materialized[K, VOut]) *KTable[serde.Windowed[K], VOut] {
+	w.of.b.needs("Aggregate", w.of.parts[0].behind, merge)
 	return w.aggregate(initializer, merge, options)
 }
 
 func (w *windowedCogroup[K, VOut]) aggregate(initializer func() VOut, merge func(K, VOut, VOut) VOut, options []Materialized[K, VOut]) *KTable[serde.Windowed[K], VOut] {
 	m := w.of.materialized("Aggregate", options)
+	w.of.b.needs("Aggregate", w.of.parts[0].behind, initializer)
 	kind := newWindowedTable(&w.of.b.plan, "Aggregate", m, w.by, OnWindowUpdate)
 	return aggregateCogroup(w.of, m, cogroupTable[K, serde.Windowed[K], VOut]{
 		kind: kind, keys: kind.keys(), store: kind.stateStore, grace: new(w.by.closing()),

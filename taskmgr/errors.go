@@ -65,6 +65,17 @@ func (e *CommitError) Error() string {
 
 func (e *CommitError) Unwrap() error { return e.Err }
 
+// NoOffsetError is a partition of a source topic that has no committed offset, and no
+// offset reset that says where to begin.
+type NoOffsetError struct {
+	Topic     string
+	Partition int32
+}
+
+func (e *NoOffsetError) Error() string {
+	return fmt.Sprintf("%s-%d has no committed offset, and the offset reset of its source is none: commit one, or choose another offset reset", e.Topic, e.Partition)
+}
+
 // TransactionError is a transaction that could not be begun, committed or aborted
 // (KIP-129).
 type TransactionError struct {

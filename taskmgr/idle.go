@@ -129,7 +129,10 @@ func (t *Thread) begin(ctx context.Context, in *input) (kgo.Offset, error) {
 	if reset == nil {
 		reset = t.cfg.Reset
 	}
-	from := reset(time.Now())
+	from, ok := reset(time.Now())
+	if !ok {
+		return from, &NoOffsetError{Topic: in.topic, Partition: in.partition}
+	}
 	if in.end < 0 {
 		return from, nil
 	}

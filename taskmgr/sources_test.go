@@ -14,7 +14,9 @@ func TestSourcePatterns(t *testing.T) {
 	prefix := func(p string) func(string) bool {
 		return func(topic string) bool { return strings.HasPrefix(topic, p) }
 	}
-	at := func(offset int64) Reset { return func(time.Time) kgo.Offset { return kgo.NewOffset().At(offset) } }
+	at := func(offset int64) Reset {
+		return func(time.Time) (kgo.Offset, bool) { return kgo.NewOffset().At(offset), true }
+	}
 	sub := Subtopology{
 		SourceTopics:   []string{"z", "b"},
 		Reset:          map[string]Reset{"z": at(1)},
@@ -27,7 +29,8 @@ func TestSourcePatterns(t *testing.T) {
 	for topic, want := range map[string]int64{"z": 1, "in-1": 2, "b": -1, "x1": -1} { // -1: as the thread says
 		reset, got := sub.reset(topic), int64(-1)
 		if reset != nil {
-			got = reset(time.Time{}).EpochOffset().Offset
+			from, _ := reset(time.Time{})
+			got = from.EpochOffset().Offset
 		}
 		if got != want {
 			t.Errorf("%s begins at %d, want %d", topic, got, want)

@@ -92,7 +92,7 @@ func NewThread(cfg Config) (*Thread, error) {
 	var err error
 	if t.client, err = kgo.NewClient(append(slices.Clone(opts),
 		kgo.RecordPartitioner(Partitioner()),
-		kgo.ConsumeResetOffset(cfg.Reset(time.Now())),
+		kgo.ConsumeResetOffset(cfg.Reset.client()),
 		kgo.KeepControlRecords(), // or a partition that ends with one would seem to have more
 	)...); err != nil {
 		return nil, err

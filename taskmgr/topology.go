@@ -44,8 +44,17 @@ type Subtopology struct {
 	NewGraph func(*Context) (Graph, error)
 }
 
-// Reset says where a partition begins that does so at the time of now.
-type Reset func(now time.Time) kgo.Offset
+// Reset says where a partition without a committed offset begins that does so at the
+// time of now; ok is false where it can't, which is a [NoOffsetError].
+type Reset func(now time.Time) (from kgo.Offset, ok bool)
+
+// client is what a client does with an offset that its partition doesn't have.
+func (r Reset) client() kgo.Offset {
+	if from, ok := r(time.Now()); ok {
+		return from
+	}
+	return kgo.NoResetOffset()
+}
 
 // StoreSpec is one state store of a subtopology.
 type StoreSpec struct {
