@@ -41,7 +41,7 @@ type DiskOptions struct {
 	WriteBuffer int
 
 	// LoadBuffer is in bytes how much is collected, by all stores together that
-	// are restored and behind by much, before it is sorted into files. 64 MiB by
+	// are restored and behind by much, before it is sorted into files. 32 MiB by
 	// default.
 	LoadBuffer int
 
@@ -74,7 +74,7 @@ func NewDisk(options DiskOptions) *Disk {
 		options.WriteBuffer = 8 << 20
 	}
 	if options.LoadBuffer == 0 {
-		options.LoadBuffer = 64 << 20
+		options.LoadBuffer = 32 << 20
 	}
 	if options.MaxOpenFiles == 0 {
 		options.MaxOpenFiles = 1000

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -34,19 +35,69 @@ func (b *backing) BulkLoad(on bool) error {
 // in which they were made, to be sorted and written to a file of their own. That
 // spares the table in memory, and most of the merging of small files.
 type load struct {
-	data    []byte // the keys and values
+	blocks  [][]byte // the keys and values; one slice that grows would take twice the memory
+	now     int      // the block that is being filled
+	size    int      // of what is in all
 	entries []loadEntry
 }
 
 type loadEntry struct {
 	head  uint64 // the key's first bytes, which tell most keys apart
-	at    int    // of the key in data
+	block int32  // that the key is in
+	at    int32  // of it in there
 	key   int32  // its length
 	value int32  // that of the value, which follows; negative: a tombstone
 }
 
-// loadEntrySize is what an entry takes beside its bytes.
-const loadEntrySize = 24
+const (
+	// loadEntrySize is what an entry takes beside its bytes.
+	loadEntrySize = 24
+
+	loadBlock = 1 << 20
+)
+
+// add notes a change.
+func (l *load) add(key, value []byte) {
+	need := max(1, len(key)+len(value)) // no two entries are at one place
+	for l.now < len(l.blocks) && len(l.blocks[l.now])+need > cap(l.blocks[l.now]) {
+		l.now++
+	}
+	if l.now == len(l.blocks) {
+		l.blocks = append(l.blocks, make([]byte, 0, max(loadBlock, need)))
+	}
+	block := l.blocks[l.now]
+	entry := loadEntry{block: int32(l.now), at: int32(len(block)), key: int32(len(key)), value: int32(len(value))}
+	if value == nil {
+		entry.value = -1
+	}
+	var head [8]byte
+	copy(head[:], key)
+	entry.head = binary.BigEndian.Uint64(head[:])
+	copy(block[len(block):len(block)+need], key)
+	copy(block[len(block)+len(key):len(block)+need], value)
+	l.blocks[l.now] = block[:len(block)+need]
+	l.size += need
+	l.entries = append(l.entries, entry)
+}
+
+// clear forgets what was written.
+func (l *load) clear() {
+	for i := range l.blocks {
+		l.blocks[i] = l.blocks[i][:0]
+	}
+	l.now, l.size, l.entries = 0, 0, l.entries[:0]
+}
+
+func (l *load) key(e loadEntry) []byte { return l.blocks[e.block][e.at : e.at+e.key] }
+
+// value is nil for a tombstone.
+func (l *load) value(e loadEntry) []byte {
+	if e.value < 0 {
+		return nil
+	}
+	at := e.at + e.key
+	return l.blocks[e.block][at : at+e.value : at+e.value]
+}
 
 const loadFile = "load.sst"
 
@@ -95,16 +146,7 @@ func (e *persistent) endLoad() error {
 }
 
 func (e *persistent) loadPut(key, value []byte) error {
-	l := e.load
-	entry := loadEntry{at: len(l.data), key: int32(len(key)), value: int32(len(value))}
-	var head [8]byte
-	copy(head[:], key)
-	entry.head = binary.BigEndian.Uint64(head[:])
-	if value == nil {
-		entry.value = -1
-	}
-	l.data = append(append(l.data, key...), value...)
-	l.entries = append(l.entries, entry)
+	e.load.add(key, value)
 	e.clean = false
 	if e.loadFull(2) { // no checkpoint comes
 		return e.spill()
@@ -115,7 +157,7 @@ func (e *persistent) loadPut(key, value []byte) error {
 // loadFull says whether so many times the memory is used that there is for a load.
 func (e *persistent) loadFull(times int) bool {
 	room := e.disk.options.LoadBuffer / int(max(1, e.disk.loading.Load()))
-	return len(e.load.data)+loadEntrySize*len(e.load.entries) >= times*room
+	return e.load.size+loadEntrySize*len(e.load.entries) >= times*room
 }
 
 // spill writes what was loaded to the files.
@@ -125,7 +167,7 @@ func (e *persistent) spill() error {
 	}
 	c := e.checkpointOrNil()
 	err := e.await(func() error { return e.ingest(c) })
-	e.load.data, e.load.entries = e.load.data[:0], e.load.entries[:0]
+	e.load.clear()
 	if e.marked = c != nil; e.marked {
 		e.stored = c.Offset
 	}
@@ -162,16 +204,15 @@ func (e *persistent) writeLoad(w *sstable.Writer, c *Checkpoint) error {
 	slices.SortFunc(l.entries, l.compare)
 	var last []byte
 	for i, entry := range l.entries {
-		key := l.data[entry.at : entry.at+int(entry.key)]
+		key := l.key(entry)
 		if i > 0 && bytes.Equal(key, last) {
 			continue // it was overwritten
 		}
 		last = key
-		if entry.value < 0 {
+		if value := l.value(entry); value == nil {
 			err = w.Delete(e.fileKey(key))
 		} else {
-			at := entry.at + int(entry.key)
-			err = w.Set(e.fileKey(key), l.data[at:at+int(entry.value)])
+			err = w.Set(e.fileKey(key), value)
 		}
 		if err != nil {
 			return err
@@ -188,8 +229,5 @@ func (l *load) compare(a, b loadEntry) int {
 	case a.head > b.head:
 		return 1
 	}
-	if c := bytes.Compare(l.data[a.at:a.at+int(a.key)], l.data[b.at:b.at+int(b.key)]); c != 0 {
-		return c
-	}
-	return b.at - a.at
+	return cmp.Or(bytes.Compare(l.key(a), l.key(b)), cmp.Compare(b.block, a.block), cmp.Compare(b.at, a.at))
 }

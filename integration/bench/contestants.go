@@ -58,13 +58,17 @@ func start(ctx context.Context, kafka *kafkatest.Kafka, o options, name string) 
 		return nil, err
 	}
 	var stdout, stderr output
-	cmd := exec.CommandContext(ctx, self, "-child", name, "-mode", o.mode, "-brokers", o.brokers, "-app", o.app, "-in", o.in, "-out", o.out, "-state", state)
+	cmd := exec.CommandContext(ctx, self, "-child", name, "-mode", o.mode, "-brokers", o.brokers, "-app", o.app, "-in", o.in, "-out", o.out, "-state", state, "-profiles", o.profiles)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(state))
 	}
 	return &contestant{cmd.Process.Pid, func() {
-		cmd.Process.Kill()
+		end := os.Kill
+		if o.profiles != "" { // which are written at the end
+			end = os.Interrupt
+		}
+		cmd.Process.Signal(end)
 		cmd.Wait()
 		os.Stderr.WriteString(strings.Join(stderr.lines(), "\n"))
 		os.RemoveAll(state)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 type options struct {
 	records, runs, partitions, keys, size, restore int
 
-	child, mode, brokers, app, in, out, state string
+	child, mode, brokers, app, in, out, state, profiles string
 }
 
 func main() {
@@ -32,6 +33,8 @@ func main() {
 	flag.IntVar(&o.partitions, "partitions", 4, "partitions of the topics")
 	flag.IntVar(&o.keys, "keys", 100_000, "different keys")
 	flag.IntVar(&o.size, "size", 100, "bytes in a value")
+	only := flag.String("contestants", "odradek,java,kgo", "who takes part")
+	flag.StringVar(&o.profiles, "profiles", "", "write profiles of our processes into this directory: NAME.cpu, and NAME.heap as it was at the end")
 	flag.StringVar(&o.child, "child", "", "(for its own use) be this contestant")
 	flag.StringVar(&o.mode, "mode", "", "(for its own use)")
 	flag.StringVar(&o.brokers, "brokers", "", "(for its own use)")
@@ -46,9 +49,9 @@ func main() {
 	defer stop()
 	var err error
 	if o.child != "" {
-		err = children[o.child](ctx, o)
+		err = profiled(o, func() error { return children[o.child](ctx, o) })
 	} else {
-		err = compare(ctx, o, strings.Split(*modes, ","))
+		err = compare(ctx, o, strings.Split(*modes, ","), strings.Split(*only, ","))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -57,7 +60,7 @@ func main() {
 }
 
 // compare runs all contestants in turn and prints what they took.
-func compare(ctx context.Context, o options, modes []string) error {
+func compare(ctx context.Context, o options, modes, only []string) error {
 	if reason, ok := kafkatest.Available(); !ok {
 		return fmt.Errorf("%s", reason)
 	}
@@ -81,6 +84,9 @@ func compare(ctx context.Context, o options, modes []string) error {
 		results := make(map[string][]result)
 		for run := range o.runs {
 			for _, name := range contestants(mode) {
+				if !slices.Contains(only, name) {
+					continue
+				}
 				o.app = fmt.Sprintf("bench-%s-%s-%d", mode, name, run)
 				measure := measure
 				if mode == "restore" {
@@ -94,7 +100,7 @@ func compare(ctx context.Context, o options, modes []string) error {
 				results[name] = append(results[name], r)
 			}
 		}
-		print(mode, results)
+		print(mode, o.runs, results)
 	}
 	return nil
 }

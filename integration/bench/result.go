@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -51,11 +52,14 @@ func usage(pid int) (r result, err error) {
 }
 
 // print shows the medians, and the ratios to Java's.
-func print(mode string, results map[string][]result) {
+func print(mode string, runs int, results map[string][]result) {
 	median := func(name string, of func(result) float64) float64 {
 		var v []float64
 		for _, r := range results[name] {
 			v = append(v, of(r))
+		}
+		if len(v) == 0 {
+			return math.NaN() // it didn't take part
 		}
 		slices.Sort(v)
 		return v[len(v)/2]
@@ -63,8 +67,11 @@ func print(mode string, results map[string][]result) {
 	rate := func(r result) float64 { return r.rate }
 	cpu := func(r result) float64 { return r.cpu }
 	peak := func(r result) float64 { return r.peak }
-	fmt.Printf("\n%s, medians of %d        records/s  to Java   CPU s/million  to Java   peak MB  to Java\n", mode, len(results["java"]))
+	fmt.Printf("\n%s, medians of %d        records/s  to Java   CPU s/million  to Java   peak MB  to Java\n", mode, runs)
 	for _, name := range contestants(mode) {
+		if len(results[name]) == 0 {
+			continue
+		}
 		fmt.Printf("  %-26s %11.0f %7.2fx %14.2f %8.2fx %9.0f %7.2fx\n", name,
 			median(name, rate), median(name, rate)/median("java", rate),
 			median(name, cpu), median(name, cpu)/median("java", cpu),
