@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,7 +33,11 @@ func check(ctx context.Context, o options) (err error) {
 	if reason, ok := kafkatest.Available(); !ok {
 		return errors.New(reason)
 	}
-	kafka, err := kafkatest.Start(ctx, kafkatest.Config{})
+	dir, err := os.MkdirTemp("", "odradek-checker-")
+	if err != nil {
+		return err
+	}
+	kafka, err := kafkatest.Start(ctx, kafkatest.Config{Dir: filepath.Join(dir, "kafka"), Nodes: o.nodes})
 	if err != nil {
 		return err
 	}
@@ -42,30 +47,27 @@ func check(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer proxy.close()
-	dir, err := os.MkdirTemp("", "odradek-checker-")
-	if err != nil {
-		return err
-	}
 	w, err := newWorkload(ctx, kafka, o)
 	if err != nil {
 		return err
 	}
 	defer w.client.Close()
-	b := &breaker{kafka: kafka, proxy: proxy, rand: rand.New(rand.NewPCG(o.seed, 0)), made: make(map[string]int)}
+	b := &breaker{kafka: kafka, proxy: proxy, adm: w.adm, rand: rand.New(rand.NewPCG(o.seed, 0)), made: make(map[string]int)}
 	defer func() {
 		for _, c := range b.children {
 			c.kill()
 		}
 		if err == nil {
+			kafka.Close()
 			err = os.RemoveAll(dir)
 		} else {
-			o.say("what the processes have on disk, and their logs, are left in %s", dir)
+			o.say("what the processes and Kafka have on disk, and their logs, are left in %s", dir)
 		}
 	}()
 	for i := range o.processes {
 		c := &child{job: job{
 			Application: application, Proxy: proxy.addr(), Dir: filepath.Join(dir, fmt.Sprint("process-", i+1)),
-			Brokers: kafka.Addrs(), Users: "users", In: "in", Out: "out", Guarantee: o.guarantee,
+			Brokers: kafka.Addrs(), Users: "users", In: "in", Out: "out", Guarantee: o.guarantee, Verbose: o.verbose,
 		}}
 		b.children = append(b.children, c)
 		if err := c.start(); err != nil {
@@ -132,7 +134,7 @@ func newWorkload(ctx context.Context, kafka *kafkatest.Kafka, o options) (*workl
 
 // prepare makes the topics, the group's settings and the table of users.
 func (w *workload) prepare(ctx context.Context) error {
-	created, err := w.adm.CreateTopics(ctx, partitions, 1, nil, "users", "in", "out")
+	created, err := w.adm.CreateTopics(ctx, partitions, -1, nil, "users", "in", "out")
 	if err = errors.Join(err, created.Error()); err != nil {
 		return err
 	}
@@ -191,6 +193,7 @@ func (w *workload) sendEach(ctx context.Context) error {
 func (w *workload) one(ctx context.Context, u, v int) {
 	value := fmt.Sprintf("value-%d", v)
 	w.want[group(u)+value]++
+	number := kgo.RecordHeader{Key: numberHeader, Value: binary.BigEndian.AppendUint64(nil, uint64(w.sent))}
 	w.sent++
-	w.client.Produce(ctx, &kgo.Record{Topic: "in", Key: user(u), Value: []byte(value)}, w.failed.Promise())
+	w.client.Produce(ctx, &kgo.Record{Topic: "in", Key: user(u), Value: []byte(value), Headers: []kgo.RecordHeader{number}}, w.failed.Promise())
 }

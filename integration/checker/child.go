@@ -29,6 +29,7 @@ type job struct {
 	Brokers                 []string
 	Users, In, Out          string
 	Guarantee               streams.ProcessingGuarantee
+	Verbose                 bool
 }
 
 func isChild() bool { return os.Getenv(childEnv) != "" }
@@ -43,12 +44,16 @@ func runChild() error {
 	if err := json.Unmarshal([]byte(os.Getenv(childEnv)), &j); err != nil {
 		return err
 	}
+	options := []kgo.Opt{kgo.Dialer(through(j.Proxy))}
+	if j.Verbose {
+		options = append(options, kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelInfo, func() string { return time.Now().Format("15:04:05.000 ") })))
+	}
 	app, err := streams.NewApp(pipeline(j.Users, j.In, j.Out), streams.Config{
 		ApplicationID: j.Application, Brokers: j.Brokers, StateDir: j.Dir,
 		ProcessingGuarantee: j.Guarantee, TransactionTimeout: transactionTimeout,
 		CommitInterval: 100 * time.Millisecond, NumStreamThreads: 2,
 		StateStoreCacheMaxBytes:  -1, // every count is sent
-		ClientOptions:            []kgo.Opt{kgo.Dialer(through(j.Proxy))},
+		ClientOptions:            options,
 		StartTimeout:             5 * time.Minute,
 		UncaughtExceptionHandler: func(error) streams.UncaughtExceptionResponse { return streams.ReplaceThread },
 		Logger:                   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo})),

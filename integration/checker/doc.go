@@ -10,6 +10,9 @@
 // must be 1, 2, 3 … without a gap and without a repetition, and the store's changelog
 // must end with the last of them; for at least once none may be missing.
 //
+// Brokers are stopped while no transaction is being ended, unless there are several of
+// them (-nodes 3): see stopBroker.
+//
 // It prints the faults that were made and the records that were checked; see -help.
 // Begin with check in check.go.
 package main

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/odradek-go/odradek/integration/kafkatest"
@@ -19,6 +20,7 @@ const sessionTimeout = 3 * time.Second
 type breaker struct {
 	kafka    *kafkatest.Kafka
 	proxy    *proxy
+	adm      *kadm.Client
 	children []*child
 	rand     *rand.Rand
 	made     map[string]int
@@ -40,21 +42,57 @@ func (b *breaker) fault(ctx context.Context) error {
 		b.made["stopped a process for a while, and woke it"]++
 		return b.stop(ctx, victim, time.Duration(b.rand.IntN(1500))*time.Millisecond)
 	case n < 43:
-		b.made["restarted the broker"]++
-		if err := b.kafka.StopNode(0); err != nil {
-			return err
-		}
-		return b.kafka.StartNode(ctx, 0)
+		return b.stopBroker(ctx, "restarted a broker", b.kafka.StopNode)
 	case n < 46:
-		b.made["killed the broker, and started it"]++
-		b.kafka.KillNode(0)
-		return b.kafka.StartNode(ctx, 0)
-	case n < 52:
+		return b.stopBroker(ctx, "killed a broker, and started it", func(i int) error { b.kafka.KillNode(i); return nil })
+	case n < 49 && len(b.kafka.Addrs()) > 1:
+		if b.proxy.set(&trap{key: kmsg.EndTxn, what: pass}, 3*time.Second) {
+			sleep(ctx, time.Duration(b.rand.IntN(20))*time.Millisecond)
+			return b.stopBroker(ctx, "killed a broker in the middle of a commit, and started it", func(i int) error { b.kafka.KillNode(i); return nil })
+		}
+		return nil
+	case n < 54:
 		b.made["cut half of the connections"]++
 		b.proxy.cutSome(b.rand)
 		return nil
 	}
 	return b.spoil()
+}
+
+// stopBroker stops one of the brokers and starts it again.
+func (b *breaker) stopBroker(ctx context.Context, what string, stop func(int) error) error {
+	if len(b.kafka.Addrs()) == 1 {
+		// A broker of Kafka 4.4.0 that comes back and finds a transaction that is yet to be
+		// completed in partitions without a leader takes them for deleted ("Couldn't find
+		// leader endpoint for partitions …, these partitions are likely deleted already
+		// and hence can be skipped"), and so what was committed is lost, whoever the
+		// client is. With one broker, all partitions are then without.
+		open := b.proxy.hold()
+		defer open()
+		if err := b.settle(ctx); err != nil {
+			return err
+		}
+	}
+	i := b.rand.IntN(len(b.kafka.Addrs()))
+	b.made[what]++
+	if err := stop(i); err != nil {
+		return err
+	}
+	return b.kafka.StartNode(ctx, i)
+}
+
+// settle waits until no transaction is being ended.
+func (b *breaker) settle(ctx context.Context) error {
+	for {
+		ending, err := b.adm.ListTransactions(ctx, nil, []string{"PrepareCommit", "PrepareAbort"})
+		if err != nil {
+			return err
+		}
+		if len(ending) == 0 {
+			return nil
+		}
+		sleep(ctx, 10*time.Millisecond)
+	}
 }
 
 func (b *breaker) stop(ctx context.Context, victim *child, d time.Duration) error {

@@ -17,8 +17,10 @@ type options struct {
 	faults    int // to make meanwhile
 	keys      int
 	processes int
+	nodes     int // of the cluster
 	guarantee streams.ProcessingGuarantee
 	seed      uint64
+	verbose   bool // the processes log what their clients do
 	say       func(format string, args ...any)
 }
 
@@ -31,7 +33,9 @@ func main() {
 	flag.IntVar(&o.faults, "faults", 100, "faults to make meanwhile")
 	flag.IntVar(&o.keys, "keys", 1000, "different keys of the counts")
 	flag.IntVar(&o.processes, "processes", 3, "processes that share the work")
+	flag.IntVar(&o.nodes, "nodes", 1, "nodes of the cluster; with more than one, topics have replicas and brokers are also killed in the middle of commits")
 	flag.Uint64Var(&o.seed, "seed", 1, "the faults are others with another seed")
+	flag.BoolVar(&o.verbose, "v", false, "have the processes log what their Kafka clients do")
 	atLeastOnce := flag.Bool("at-least-once", false, "check that guarantee, and not exactly once")
 	flag.Parse()
 	o.guarantee = streams.ExactlyOnceV2

@@ -22,6 +22,7 @@ type proxy struct {
 	mu    sync.Mutex
 	conns map[net.Conn]bool
 	trap  *trap
+	gate  chan struct{} // while it isn't nil, requests that end transactions wait for its closing
 }
 
 // trap is what is done to the next request of a kind.
@@ -39,6 +40,7 @@ const (
 	cutAfter               // it does, and its answer is lost
 	hold                   // it gets the request late
 	tricks
+	pass // nothing is done to it
 )
 
 func (t trick) String() string { return [...]string{"cut before", "cut after", "held"}[t] }
@@ -73,6 +75,35 @@ func (p *proxy) close() {
 	}
 	p.mu.Unlock()
 	p.open.Wait()
+}
+
+// hold has requests that end transactions wait until open is called.
+func (p *proxy) hold() (open func()) {
+	gate := make(chan struct{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gate = gate
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.gate == gate {
+			p.gate = nil
+			close(gate)
+		}
+	}
+}
+
+// wait holds a request up while it must.
+func (p *proxy) wait(key kmsg.Key) {
+	if key != kmsg.EndTxn && key != kmsg.InitProducerID {
+		return
+	}
+	p.mu.Lock()
+	gate := p.gate
+	p.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
 }
 
 // track has close end a connection.
@@ -158,7 +189,9 @@ func (p *proxy) serve(client net.Conn) {
 		if _, err := io.ReadFull(in, request); err != nil || len(request) < 2 {
 			return
 		}
-		t := p.take(kmsg.Key(binary.BigEndian.Uint16(request)))
+		key := kmsg.Key(binary.BigEndian.Uint16(request))
+		p.wait(key)
+		t := p.take(key)
 		switch {
 		case t == nil:
 		case t.what == cutBefore:

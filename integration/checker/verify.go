@@ -49,6 +49,7 @@ func (w *workload) verify(ctx context.Context, o options) (read int, err error) 
 				wrong = append(wrong, fmt.Errorf("%q: %d of %d are counted", key, got[key], n))
 			}
 		}
+		wrong = append(wrong, w.trace(ctx)...)
 		return read, errors.Join(append(wrong, err)...)
 	}
 	if !exactly {
@@ -105,6 +106,11 @@ func (w *workload) follow(ctx context.Context, topic string, record func(*kgo.Re
 
 // readAll reads what is committed of a topic now.
 func (w *workload) readAll(ctx context.Context, topic string, record func(*kgo.Record)) (n int, err error) {
+	return w.read(ctx, topic, kgo.ReadCommitted(), record)
+}
+
+// read reads what is in a topic now, up to the first open transaction.
+func (w *workload) read(ctx context.Context, topic string, level kgo.IsolationLevel, record func(*kgo.Record)) (n int, err error) {
 	ends, err := w.adm.ListCommittedOffsets(ctx, topic)
 	if err = errors.Join(err, ends.Error()); err != nil {
 		return 0, err
@@ -115,7 +121,7 @@ func (w *workload) readAll(ctx context.Context, topic string, record func(*kgo.R
 			left[end.Partition] = end.Offset
 		}
 	})
-	client, err := w.reader(kgo.ConsumeTopics(topic))
+	client, err := w.reader(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(level))
 	if err != nil {
 		return 0, err
 	}
@@ -141,9 +147,9 @@ func (w *workload) readAll(ctx context.Context, topic string, record func(*kgo.R
 }
 
 func (w *workload) reader(opts ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append(opts,
+	return kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(w.client.OptValue(kgo.SeedBrokers).([]string)...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-	)...)
+	}, opts...)...)
 }

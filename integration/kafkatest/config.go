@@ -30,6 +30,10 @@ type Config struct {
 	// Nodes that are each broker and controller, 0 for one.
 	Nodes int
 
+	// Dir is where the nodes' data and logs are, and stay after Close. Empty: in a
+	// temporary folder, which Close removes.
+	Dir string
+
 	// BrokerConfig is added to every node's server.properties, and wins over
 	// what this package sets. It must not change listeners or folders.
 	BrokerConfig map[string]string

@@ -92,8 +92,10 @@ func (k *Kafka) portTaken() bool {
 func create(ctx context.Context, config Config, install installation) (*Kafka, error) {
 	k := &Kafka{config: config, install: install}
 	var err error
-	if k.dir, err = os.MkdirTemp("", "odradek-kafka-"); err != nil {
-		return k, fmt.Errorf("kafkatest: %w", err)
+	if k.dir = config.Dir; k.dir == "" {
+		if k.dir, err = os.MkdirTemp("", "odradek-kafka-"); err != nil {
+			return k, fmt.Errorf("kafkatest: %w", err)
+		}
 	}
 	addrs, err := freeAddrs(2 * config.Nodes)
 	if err != nil {
@@ -249,9 +251,13 @@ func (k *Kafka) Kill() {
 	}
 }
 
-// Close kills all nodes and removes their data. It may be called again.
+// Close kills all nodes and removes their data, unless they are in Config.Dir. It may
+// be called again.
 func (k *Kafka) Close() error {
 	k.Kill()
+	if k.config.Dir != "" {
+		return nil
+	}
 	if err := os.RemoveAll(k.dir); err != nil {
 		return fmt.Errorf("kafkatest: removing the data of Apache Kafka: %w", err)
 	}
