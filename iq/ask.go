@@ -46,7 +46,7 @@ func (s *Service) try(ctx context.Context, req *Request) (*Rows, error) {
 	}
 	truth := *req
 	truth.Partition, truth.Accept = route.Partition, Accept{Position: req.Accept.Position}
-	rows, err := s.askHere(ctx, &truth, route.Partition)
+	rows, err := s.askTruth(ctx, &truth, req.Accept.copies())
 	if err == nil || !retriable(err) || errors.Is(err, ErrNotRunning) {
 		return rows, err
 	}
@@ -68,6 +68,23 @@ func (s *Service) try(ctx context.Context, req *Request) (*Rows, error) {
 		return nil, err
 	}
 	return s.hedge(ctx, &copies, calls)
+}
+
+// askTruth asks this instance for the truth, and doesn't wait for its store for long if
+// others may have copies.
+func (s *Service) askTruth(ctx context.Context, truth *Request, copies bool) (*Rows, error) {
+	here := func(ctx context.Context) (*Rows, error) { return s.askHere(ctx, truth, truth.Partition) }
+	if !copies {
+		return here(ctx)
+	}
+	ctx, end := context.WithCancel(ctx)
+	rows, err := inTime(ctx, end, s.opts.HedgeDelay, truth, here)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	rows.onClose(end)
+	return rows, nil
 }
 
 func (s *Service) isSelf(e membership.Endpoint) bool { return s.cfg.Self != nil && *s.cfg.Self == e }

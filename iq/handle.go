@@ -77,7 +77,7 @@ func (h *handle[K, V]) here(ctx context.Context, s *Service, req *Request, v *Va
 	e, ok, err := getPoint(view.Store, req)
 	if err != nil {
 		view.Close()
-		return false, s.local.storeError(req, v.Meta.Partition, err)
+		return false, s.local.storeError(ctx, req, v.Meta.Partition, err)
 	}
 	if v.OK, v.Timestamp = ok, e.Timestamp; ok {
 		v.Value, err = h.decode(req, e.Value)
@@ -203,8 +203,12 @@ func (s *Service) here(ctx context.Context, req *Request, meta *Meta) (*state.Vi
 	if readable == nil {
 		return nil, nil
 	}
-	v, err := readable.Views.Begin(ctx)
-	if err != nil {
+	begin := readable.Views.Begin
+	if req.Accept.copies() { // one may be read instead of waiting
+		begin = readable.Views.TryBegin
+	}
+	v, err := begin(ctx)
+	if v == nil || err != nil {
 		return nil, nil
 	}
 	if !readable.Owner.Active() {

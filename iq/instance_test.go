@@ -197,7 +197,12 @@ func (c *cluster) tell(endpoints ...membership.EndpointPartitions) {
 	}
 }
 
+// handle is one to the store, which reads what is here by the short way where q is an
+// instance.
 func handle(q iq.Querier) iq.KeyValue[string, int64] {
+	if in, ok := q.(*instance); ok {
+		q = in.Service
+	}
 	return iq.NewKeyValue(q, "counts", serde.String, serde.Int64)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -32,7 +33,7 @@ func (l *local) open(ctx context.Context, req *Request, partition int32) (o open
 		return o, l.fail(ErrMigrated, req, partition, nil)
 	}
 	if o.View, err = o.of.Views.Begin(ctx); err != nil {
-		return o, l.storeError(req, partition, err)
+		return o, l.storeError(ctx, req, partition, err)
 	}
 	if !o.of.Owner.Active() {
 		o.Close()
@@ -57,7 +58,7 @@ func (l *local) openCopy(ctx context.Context, req *Request, o opened) (_ opened,
 	partition, recent := o.meta.Partition, l.lags.recent()
 	for looked := false; ; looked = true {
 		if o.View, err = o.of.Views.Begin(ctx); err != nil {
-			return o, l.storeError(req, partition, err)
+			return o, l.storeError(ctx, req, partition, err)
 		}
 		if o.of.Owner.Unconfirmed() {
 			return l.openUnconfirmed(req, o)
@@ -136,10 +137,14 @@ func (l *local) fail(kind error, req *Request, partition int32, err error) error
 	return e
 }
 
-// storeError is the error of a store. One that is closed has moved away.
-func (l *local) storeError(req *Request, partition int32, err error) error {
-	if errors.Is(err, state.ErrClosed) {
+// storeError is the error of a store. One that is closed has moved away, and one that
+// was waited for until ctx ended is held by its task, which may wait for a broker.
+func (l *local) storeError(ctx context.Context, req *Request, partition int32, err error) error {
+	switch {
+	case errors.Is(err, state.ErrClosed):
 		return l.fail(ErrMigrated, req, partition, nil)
+	case ctx.Err() != nil:
+		return l.fail(ErrUnreachable, req, partition, fmt.Errorf("its task has the store: %w", err))
 	}
 	return l.fail(nil, req, partition, err)
 }
@@ -158,7 +163,7 @@ func (l *local) query(ctx context.Context, req *Request, partition int32) (*Rows
 		e, ok, err := getPoint(o.Store, req)
 		switch {
 		case err != nil:
-			return nil, l.storeError(req, partition, err)
+			return nil, l.storeError(ctx, req, partition, err)
 		case !ok:
 			return rowsOf(o.meta), nil
 		}
@@ -168,7 +173,7 @@ func (l *local) query(ctx context.Context, req *Request, partition int32) (*Rows
 	w, err := openWalk(o.Store, req)
 	if err != nil {
 		o.Close()
-		return nil, l.storeError(req, partition, err)
+		return nil, l.storeError(ctx, req, partition, err)
 	}
 	o.Release()
 	left := req.Limit
@@ -180,7 +185,7 @@ func (l *local) query(ctx context.Context, req *Request, partition int32) (*Rows
 			left--
 			return w.Entry(), nil
 		case w.Err() != nil:
-			return e, l.storeError(req, partition, w.Err())
+			return e, l.storeError(ctx, req, partition, w.Err())
 		}
 		return e, io.EOF
 	}

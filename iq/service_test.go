@@ -333,6 +333,30 @@ func TestFallsBackToCopy(t *testing.T) {
 	}
 }
 
+// TestHeld: a store that its task doesn't let go of, as while that waits for a broker,
+// keeps nobody from a copy, and who wants the truth is told why there is none.
+func TestHeld(t *testing.T) {
+	c := newCluster(t, 2, nil)
+	a, b := c.instances[0], c.instances[1]
+	key := keyIn(1)
+	task := a.give(t, 1, true)
+	b.give(t, 1, false).next = 7
+	c.ends[1] = 7
+	put(t, key, 3, a, b)
+	c.publish()
+	task.gate.Lock()
+	defer task.gate.Unlock()
+	for name, q := range map[string]iq.Querier{"here": a, "elsewhere": b} {
+		v, err := handle(q).Accepting(iq.Accept{Lag: 5}).Get(t.Context(), key)
+		if err != nil || v.Value != 3 || v.Meta.Host != b.self.String() {
+			t.Errorf("%s, a copy: %+v, %v", name, v, err)
+		}
+		if _, err := handle(q).Get(short(t), key); !errors.Is(err, iq.ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s, the truth: %v", name, err)
+		}
+	}
+}
+
 // TestReadYourWrites: a query with a position waits until that is processed.
 func TestReadYourWrites(t *testing.T) {
 	c := newCluster(t, 2, nil)

@@ -74,6 +74,17 @@ func (g *Gate) Enter(ctx context.Context) error {
 	}
 }
 
+// TryEnter takes the gate for a reader if nobody has it.
+func (g *Gate) TryEnter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held {
+		return false
+	}
+	g.held = true
+	return true
+}
+
 // abandon leaves the queue, or passes the turn on if it has come meanwhile.
 func (g *Gate) abandon(turn chan struct{}) {
 	g.mu.Lock()

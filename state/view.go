@@ -50,7 +50,23 @@ func NewViews(s Viewable, gate *Gate) *Views {
 func (vs *Views) Begin(ctx context.Context) (*View, error) {
 	v := vs.pool.Get().(*View)
 	v.view.ctx = ctx
-	if err := v.view.enter(); err != nil {
+	return v.begin(v.view.enter())
+}
+
+// TryBegin is Begin without a wait: the view is nil where somebody has the store.
+func (vs *Views) TryBegin(ctx context.Context) (*View, error) {
+	v := vs.pool.Get().(*View)
+	v.view.ctx = ctx
+	if !v.view.gate.TryEnter() {
+		v.Close()
+		return nil, nil
+	}
+	return v.begin(v.view.check())
+}
+
+// begin makes a view of an attempt to enter.
+func (v *View) begin(err error) (*View, error) {
+	if err != nil {
 		v.Close()
 		return nil, err
 	}
@@ -91,6 +107,11 @@ func (v *view) enter() error {
 	if err := v.gate.Enter(v.ctx); err != nil {
 		return err
 	}
+	return v.check()
+}
+
+// check leaves a store that is closed.
+func (v *view) check() error {
 	if v.of.engine == nil {
 		v.gate.Leave()
 		return ErrClosed
