@@ -36,7 +36,7 @@ func check(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer kafka.Close()
-	client, err := kgo.NewClient(kgo.SeedBrokers(kafka.Addrs()...), kgo.UnknownTopicRetries(-1)) // as while the broker restarts
+	client, err := kgo.NewClient(kgo.SeedBrokers(kafka.Addrs()...))
 	if err != nil {
 		return err
 	}

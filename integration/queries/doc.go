@@ -10,7 +10,7 @@
 // ranges and for windows; accepting the active instance's answer alone, copies that are
 // so many records or so long behind, or asking for what they have seen written.
 // Meanwhile processes are stopped, killed, paused beyond their session and woken, added
-// and taken away, and the broker is restarted.
+// and taken away.
 //
 // Each answer must be one that the query accepts, or an error that says what was in the
 // way, in time: never another key's value, never one of the future, never one that is

@@ -98,12 +98,6 @@ func (b *breaker) faults() []fault {
 			b.lives(added, false)
 			return added.stop()
 		}},
-		{"restarted the broker", func(ctx context.Context, _ *process) error {
-			if err := b.kafka.StopNode(0); err != nil {
-				return err
-			}
-			return b.kafka.StartNode(ctx, 0)
-		}},
 	}
 }
 
