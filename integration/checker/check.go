@@ -67,7 +67,7 @@ func check(ctx context.Context, o options) (err error) {
 	for i := range o.processes {
 		c := &child{job: job{
 			Application: application, Proxy: proxy.addr(), Dir: filepath.Join(dir, fmt.Sprint("process-", i+1)),
-			Brokers: kafka.Addrs(), Users: "users", In: "in", Out: "out", Guarantee: o.guarantee, Verbose: o.verbose,
+			Brokers: kafka.Addrs(), Users: "users", In: "in", Out: "out", Guarantee: o.guarantee, Cache: o.cache, Verbose: o.verbose,
 		}}
 		b.children = append(b.children, c)
 		if err := c.start(); err != nil {

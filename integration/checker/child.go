@@ -29,7 +29,7 @@ type job struct {
 	Brokers                 []string
 	Users, In, Out          string
 	Guarantee               streams.ProcessingGuarantee
-	Verbose                 bool
+	Cache, Verbose          bool
 }
 
 func isChild() bool { return os.Getenv(childEnv) != "" }
@@ -48,11 +48,15 @@ func runChild() error {
 	if j.Verbose {
 		options = append(options, kgo.WithLogger(kgo.BasicLogger(os.Stderr, kgo.LogLevelInfo, func() string { return time.Now().Format("15:04:05.000 ") })))
 	}
+	cache := int64(-1) // none: every count is sent
+	if j.Cache {
+		cache = 0 // the default
+	}
 	app, err := streams.NewApp(pipeline(j.Users, j.In, j.Out), streams.Config{
 		ApplicationID: j.Application, Brokers: j.Brokers, StateDir: j.Dir,
 		ProcessingGuarantee: j.Guarantee, TransactionTimeout: transactionTimeout,
 		CommitInterval: 100 * time.Millisecond, NumStreamThreads: 2,
-		StateStoreCacheMaxBytes:  -1, // every count is sent
+		StateStoreCacheMaxBytes:  cache,
 		ClientOptions:            options,
 		StartTimeout:             5 * time.Minute,
 		UncaughtExceptionHandler: func(error) streams.UncaughtExceptionResponse { return streams.ReplaceThread },

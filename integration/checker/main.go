@@ -20,6 +20,7 @@ type options struct {
 	nodes     int // of the cluster
 	guarantee streams.ProcessingGuarantee
 	seed      uint64
+	cache     bool // changes of stores are held back, so that only the last counts are sent
 	verbose   bool // the processes log what their clients do
 	say       func(format string, args ...any)
 }
@@ -35,6 +36,7 @@ func main() {
 	flag.IntVar(&o.processes, "processes", 3, "processes that share the work")
 	flag.IntVar(&o.nodes, "nodes", 1, "nodes of the cluster; with more than one, topics have replicas and brokers are also killed in the middle of commits")
 	flag.Uint64Var(&o.seed, "seed", 1, "the faults are others with another seed")
+	flag.BoolVar(&o.cache, "cache", false, "have stores hold changes back in a cache: each key's counts must then rise, and end right")
 	flag.BoolVar(&o.verbose, "v", false, "have the processes log what their Kafka clients do")
 	atLeastOnce := flag.Bool("at-least-once", false, "check that guarantee, and not exactly once")
 	flag.Parse()
