@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/binary"
-	"errors"
 	"sync"
 )
 
@@ -66,6 +65,13 @@ func (s *Shared) lock(f func(Engine) error) error {
 	return f(s.engine)
 }
 
+// scan walks over the engine a run at a time, so that nobody waits for whoever does.
+func (s *Shared) scan(from, to []byte, order Order) Iterator {
+	return newRunScan(from, to, order, func(use func(scan scanFunc) error) error {
+		return s.lock(func(e Engine) error { return use(e.Scan) })
+	})
+}
+
 // A checkpoint's note is the user's, its length before it, and then the store's.
 func joinNote(user, store []byte) []byte {
 	note := binary.AppendUvarint(nil, uint64(len(user)))
@@ -98,7 +104,7 @@ func (s sharedWriter) Put(key, value []byte) error {
 }
 
 func (s sharedWriter) Scan(from, to []byte, order Order) Iterator {
-	return newSharedScan(s.Shared, from, to, order)
+	return s.Shared.scan(from, to, order)
 }
 
 func (s sharedWriter) DropBefore(key []byte) error {
@@ -138,6 +144,7 @@ func (s sharedWriter) Close() error {
 
 // sharedReader is a reader's engine.
 type sharedReader struct {
+	readOnly
 	s     *Shared
 	value []byte // reused
 }
@@ -154,83 +161,11 @@ func (r *sharedReader) Get(key []byte) (value []byte, err error) {
 }
 
 func (r *sharedReader) Scan(from, to []byte, order Order) Iterator {
-	return newSharedScan(r.s, from, to, order)
+	return r.s.scan(from, to, order)
 }
 
 func (r *sharedReader) Len() (n int, err error) { return sharedWriter{r.s}.Len() }
 
-func (r *sharedReader) Put([]byte, []byte) error    { return ErrReadOnly }
-func (r *sharedReader) DropBefore([]byte) error     { return ErrReadOnly }
-func (r *sharedReader) Checkpoint(Checkpoint) error { return ErrReadOnly }
-func (r *sharedReader) Close() error                { return nil }
 func (r *sharedReader) Checkpointed() (c Checkpoint, ok bool) {
 	return sharedWriter{r.s}.Checkpointed()
-}
-
-// copied appends b to what dst begins with; nil stays nil.
-func copied(dst, b []byte) []byte {
-	if b == nil {
-		return nil
-	}
-	if dst == nil {
-		dst = make([]byte, 0, len(b))
-	}
-	return append(dst, b...)
-}
-
-// sharedScan reads an engine a run of entries at a time, so that nobody waits for
-// whoever walks over it.
-type sharedScan struct {
-	s        *Shared
-	from, to []byte
-	order    Order
-	run      []entry
-	at       int // of the current entry in the run
-	last     bool
-	err      error
-}
-
-type entry struct{ key, value []byte }
-
-// scanRun is how many entries are read at a time.
-const scanRun = 128
-
-func newSharedScan(s *Shared, from, to []byte, order Order) *sharedScan {
-	return &sharedScan{s: s, from: copied(nil, from), to: copied(nil, to), order: order, at: -1}
-}
-
-func (it *sharedScan) Next() bool {
-	if it.at+1 < len(it.run) {
-		it.at++
-		return true
-	}
-	if it.last || it.err != nil {
-		return false
-	}
-	it.run, it.at = it.run[:0], 0
-	it.err = it.s.lock(func(e Engine) error {
-		in := e.Scan(it.from, it.to, it.order)
-		for len(it.run) < scanRun && in.Next() {
-			it.run = append(it.run, entry{copied(nil, in.Key()), copied(nil, in.Value())})
-		}
-		return errors.Join(in.Err(), in.Close())
-	})
-	if it.last = len(it.run) < scanRun; len(it.run) == 0 || it.err != nil {
-		return false
-	}
-	if end := it.run[len(it.run)-1].key; it.order == Forward {
-		it.from = append(end[:len(end):len(end)], 0) // what is next after it
-	} else {
-		it.to = end
-	}
-	return true
-}
-
-func (it *sharedScan) Key() []byte   { return it.run[it.at].key }
-func (it *sharedScan) Value() []byte { return it.run[it.at].value }
-func (it *sharedScan) Err() error    { return it.err }
-
-func (it *sharedScan) Close() error {
-	it.last, it.run = true, nil
-	return nil
 }

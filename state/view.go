@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"errors"
 	"sync"
 )
 
@@ -95,6 +94,7 @@ func (v *View) Close() {
 
 // view is an engine that reads another store's.
 type view struct {
+	readOnly
 	gate   *Gate
 	of     *backing
 	follow func() // takes over what the store knows of time; nil: nothing
@@ -154,7 +154,9 @@ func (b *backing) peek(key []byte) ([]byte, error) {
 }
 
 func (v *view) Scan(from, to []byte, order Order) Iterator {
-	return &viewScan{v: v, from: copied(nil, from), to: copied(nil, to), order: order, at: -1}
+	return newRunScan(from, to, order, func(use func(scan scanFunc) error) error {
+		return v.read(func(b *backing) error { return use(b.scan) })
+	})
 }
 
 func (v *view) Len() (n int, err error) {
@@ -162,55 +164,4 @@ func (v *view) Len() (n int, err error) {
 	return n, err
 }
 
-func (v *view) Put([]byte, []byte) error              { return ErrReadOnly }
-func (v *view) DropBefore([]byte) error               { return ErrReadOnly }
-func (v *view) Checkpoint(Checkpoint) error           { return ErrReadOnly }
 func (v *view) Checkpointed() (c Checkpoint, ok bool) { return c, false }
-func (v *view) Close() error                          { return nil }
-
-// viewScan reads a store a run of entries at a time.
-type viewScan struct {
-	v        *view
-	from, to []byte
-	order    Order
-	run      []entry
-	at       int // of the current entry in the run
-	last     bool
-	err      error
-}
-
-func (it *viewScan) Next() bool {
-	if it.at+1 < len(it.run) {
-		it.at++
-		return true
-	}
-	if it.last || it.err != nil {
-		return false
-	}
-	it.run, it.at = it.run[:0], 0
-	it.err = it.v.read(func(b *backing) error {
-		in := b.scan(it.from, it.to, it.order)
-		for len(it.run) < scanRun && in.Next() {
-			it.run = append(it.run, entry{copied(nil, in.Key()), copied(nil, in.Value())})
-		}
-		return errors.Join(in.Err(), in.Close())
-	})
-	if it.last = len(it.run) < scanRun; len(it.run) == 0 || it.err != nil {
-		return false
-	}
-	if end := it.run[len(it.run)-1].key; it.order == Forward {
-		it.from = append(end[:len(end):len(end)], 0) // what is next after it
-	} else {
-		it.to = end
-	}
-	return true
-}
-
-func (it *viewScan) Key() []byte   { return it.run[it.at].key }
-func (it *viewScan) Value() []byte { return it.run[it.at].value }
-func (it *viewScan) Err() error    { return it.err }
-
-func (it *viewScan) Close() error {
-	it.last, it.run = true, nil
-	return nil
-}
