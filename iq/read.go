@@ -71,18 +71,20 @@ func openWalk(s state.Store, req *Request) (walk, error) {
 	order := state.Order(req.Backward)
 	switch s := s.(type) {
 	case *timestamped:
-		switch req.Kind {
-		case Range:
-			return timestampedWalk{s.Range(resumed(req), order), skip(req)}, nil
-		case Prefix:
-			return timestampedWalk{s.Prefix(req.Key, order), skip(req)}, nil
+		switch {
+		case !req.resumable():
+		case bounded(req):
+			return restOf(timestampedWalk{s.Range(rest(req), order)}, req), nil
+		default:
+			return restOf(timestampedWalk{s.Prefix(req.Key, order)}, req), nil
 		}
 	case *kvView:
-		switch req.Kind {
-		case Range:
-			return keyValueWalk{s.Range(resumed(req), order), skip(req)}, nil
-		case Prefix:
-			return keyValueWalk{s.Prefix(req.Key, order), skip(req)}, nil
+		switch {
+		case !req.resumable():
+		case bounded(req):
+			return restOf(keyValueWalk{s.Range(rest(req), order)}, req), nil
+		default:
+			return restOf(keyValueWalk{s.Prefix(req.Key, order)}, req), nil
 		}
 	case *windowView:
 		switch req.Kind {
@@ -112,9 +114,18 @@ func bounds(req *Request) (b state.Bounds[[]byte]) {
 	return b
 }
 
-// resumed are the bounds of what is left of a range.
-func resumed(req *Request) state.Bounds[[]byte] {
-	b := bounds(req)
+// bounded says whether what is left of a Range or a Prefix is a range: the rest of a
+// prefix is, behind one of its keys, so that a page of it needn't pass over those before.
+func bounded(req *Request) bool {
+	return req.Kind == Range || req.After != nil && bytes.HasPrefix(req.After, req.Key)
+}
+
+// rest are the bounds of what is left, the key behind which it is included, and of a
+// prefix only there: see restWalk.
+func rest(req *Request) (b state.Bounds[[]byte]) {
+	if req.Kind == Range {
+		b = bounds(req)
+	}
 	if req.After != nil && req.Backward {
 		b.To = &req.After
 	} else if req.After != nil {
@@ -123,45 +134,40 @@ func resumed(req *Request) state.Bounds[[]byte] {
 	return b
 }
 
-// skip says which entries are before what is left of a walk.
-func skip(req *Request) func(key []byte) bool {
+// restOf is the part of a walk that is behind the key After, if there is one.
+func restOf(w walk, req *Request) walk {
 	if req.After == nil {
-		return nil
+		return w
 	}
-	return func(key []byte) bool {
-		c := bytes.Compare(key, req.After)
-		return c == 0 || c < 0 != req.Backward
-	}
+	return restWalk{w, req}
 }
 
-type keyValueWalk struct {
-	*state.KeyValueIterator[[]byte, []byte]
-	skip func(key []byte) bool
+type restWalk struct {
+	walk
+	req *Request
 }
 
-func (w keyValueWalk) Next() bool {
-	for w.KeyValueIterator.Next() {
-		if w.skip == nil || !w.skip(w.Key()) {
+func (w restWalk) Next() bool {
+	for w.walk.Next() {
+		key := w.Entry().Key
+		if w.req.Kind == Prefix && !bytes.HasPrefix(key, w.req.Key) {
+			return false // those that have it stand together
+		}
+		if c := bytes.Compare(key, w.req.After); c != 0 && c < 0 == w.req.Backward {
 			return true
 		}
 	}
 	return false
+}
+
+type keyValueWalk struct {
+	*state.KeyValueIterator[[]byte, []byte]
 }
 
 func (w keyValueWalk) Entry() Entry { return Entry{Key: w.Key(), Value: w.Value(), Timestamp: -1} }
 
 type timestampedWalk struct {
 	*state.TimestampedIterator[[]byte, []byte]
-	skip func(key []byte) bool
-}
-
-func (w timestampedWalk) Next() bool {
-	for w.TimestampedIterator.Next() {
-		if w.skip == nil || !w.skip(w.Key()) {
-			return true
-		}
-	}
-	return false
 }
 
 func (w timestampedWalk) Entry() Entry {
