@@ -68,10 +68,7 @@ func (c *Client) Query(ctx context.Context, req *Request) (*Rows, error) {
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	cancel := context.CancelFunc(func() {})
-	if _, ok := ctx.Deadline(); !ok {
-		ctx, cancel = context.WithTimeout(ctx, c.opts.Timeout)
-	}
+	ctx, cancel := bound(ctx, c.opts.Timeout)
 	rows, err := c.ask(ctx, req)
 	if err != nil {
 		cancel()

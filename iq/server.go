@@ -136,6 +136,24 @@ func (s *Service) within(r *http.Request, wants string) (context.Context, contex
 	return ctx, cancel, nil
 }
 
+// begin begins to answer a query within that time. It returns nil where that failed, and
+// has then written why.
+func (s *Service) begin(w http.ResponseWriter, r *http.Request, req *Request, wants string, forward bool) *Rows {
+	ctx, cancel, err := s.within(r, wants)
+	if err != nil {
+		s.writeError(w, err)
+		return nil
+	}
+	rows, err := s.query(ctx, req, forward)
+	if err != nil {
+		cancel()
+		s.writeError(w, err)
+		return nil
+	}
+	rows.onClose(cancel)
+	return rows
+}
+
 func (s *Service) writeError(w http.ResponseWriter, err error) {
 	we, status := toWire(err, s.local.host)
 	s.writeJSON(w, status, line{Error: &we})
@@ -161,15 +179,8 @@ func (s *Service) serveQuery(w http.ResponseWriter, r *http.Request) {
 		s.writeError(w, fail(ErrInvalidQuery, &req, err))
 		return
 	}
-	ctx, cancel, err := s.within(r, r.Header.Get(timeoutHeader))
-	if err != nil {
-		s.writeError(w, err)
-		return
-	}
-	defer cancel()
-	rows, err := s.query(ctx, &req, r.Header.Get(forwardedHeader) == "")
-	if err != nil {
-		s.writeError(w, err)
+	rows := s.begin(w, r, &req, r.Header.Get(timeoutHeader), r.Header.Get(forwardedHeader) == "")
+	if rows == nil {
 		return
 	}
 	s.stream(w, rows, 0, func(e *Entry) (any, error) { return line{Entry: e}, nil })

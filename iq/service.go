@@ -149,7 +149,7 @@ func (s *Service) query(ctx context.Context, req *Request, forward bool) (*Rows,
 	if err := s.check(req); err != nil {
 		return nil, err
 	}
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := bound(ctx, s.opts.Timeout)
 	rows, err := s.route(ctx, req, forward)
 	if err != nil {
 		cancel()
@@ -159,11 +159,12 @@ func (s *Service) query(ctx context.Context, req *Request, forward bool) (*Rows,
 	return rows, nil
 }
 
-func (s *Service) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// bound bounds a query whose context has no deadline.
+func bound(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, s.opts.Timeout)
+	return context.WithTimeout(ctx, timeout)
 }
 
 // check refuses what can't be answered whatever the state of the group.

@@ -75,15 +75,8 @@ func (s *Service) serveKey(w http.ResponseWriter, r *http.Request) {
 		s.writeError(w, fail(ErrInvalidQuery, &a.Request, err))
 		return
 	}
-	ctx, cancel, err := s.within(r, a.form.Get("timeout"))
-	if err != nil {
-		s.writeError(w, err)
-		return
-	}
-	defer cancel()
-	rows, err := s.query(ctx, &a.Request, true)
-	if err != nil {
-		s.writeError(w, err)
+	rows := s.begin(w, r, &a.Request, a.form.Get("timeout"), true)
+	if rows == nil {
 		return
 	}
 	defer rows.Close()
@@ -159,15 +152,8 @@ func (s *Service) serveMany(w http.ResponseWriter, r *http.Request, a *asked, er
 	if !a.form.Has("latest") {
 		a.Latest = Forever
 	}
-	ctx, cancel, err := s.within(r, a.form.Get("timeout"))
-	if err != nil {
-		s.writeError(w, err)
-		return
-	}
-	defer cancel()
-	rows, err := s.query(ctx, &a.Request, true)
-	if err != nil {
-		s.writeError(w, err)
+	rows := s.begin(w, r, &a.Request, a.form.Get("timeout"), true)
+	if rows == nil {
 		return
 	}
 	s.stream(w, rows, cut, func(e *Entry) (any, error) { return a.show(e) })
