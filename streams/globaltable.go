@@ -12,26 +12,15 @@ type GlobalKTable[K, V any] struct {
 // GlobalTable is the global table of a topic, which must exist: the latest value of each
 // key, where null deletes. Its store is filled before anything else runs.
 func GlobalTable[K, V any](b *Builder, topic string, options ...TableOption[K, V]) *GlobalKTable[K, V] {
-	var c Consumed[K, V]
-	var m Materialized[K, V]
-	for _, o := range options {
-		o.setTable(&c, &m)
-	}
-	if m.Processor != "" {
-		b.errorf("GlobalTable: name the table of topic %q with Consumed, not with Processor of Materialized", topic)
-	}
-	if m.HistoryRetention != 0 {
+	of := readTopicTable(b, "GlobalTable", topic, options)
+	if of.HistoryRetention != 0 {
 		b.errorf("GlobalTable: the table of topic %q can't be versioned", topic)
 	}
-	m.storeName(&b.plan, topic+"-")
-	source, name := b.suffixed(c.Name, "-source", sourcePrefix), b.name(c.Name, tableSourcePrefix)
-	c.Key, c.Value = serdeOr(c.Key), serdeOr(c.Value)
-	m.Key, m.Value = firstOf(m.Key, c.Key), firstOf(m.Value, c.Value)
-	kind := &storedTable[K, V]{Materialized: m, kept: true}
-	b.add(name, func(_ *planNode, t *Topology) {
-		AddSource(t, source, c, topic)
-		kind.write(t, name, []string{source}, nil)
-		t.makeGlobal(m.Name, source, name)
+	kind := &storedTable[K, V]{Materialized: of.Materialized, kept: true}
+	b.add(of.name, func(_ *planNode, t *Topology) {
+		AddSource(t, of.source, of.Consumed, topic)
+		kind.write(t, of.name, []string{of.source}, nil)
+		t.makeGlobal(of.Materialized.Name, of.source, of.name)
 	})
 	return &GlobalKTable[K, V]{b: b, table: kind.view()}
 }

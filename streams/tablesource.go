@@ -12,31 +12,43 @@ func (m Materialized[K, V]) setTable(_ *Consumed[K, V], to *Materialized[K, V]) 
 // It has a store if it is named with [Materialized], or if what becomes of it
 // can't do without.
 func Table[K, V any](b *Builder, topic string, options ...TableOption[K, V]) *KTable[K, V] {
-	var c Consumed[K, V]
-	var m Materialized[K, V]
-	for _, o := range options {
-		o.setTable(&c, &m)
-	}
-	if m.Processor != "" {
-		b.errorf("Table: name the table of topic %q with Consumed, not with Processor of Materialized", topic)
-	}
-	kind := &storedTable[K, V]{kept: m.Name != ""}
-	m.storeName(&b.plan, topic+"-")
-	source, name := b.suffixed(c.Name, "-source", sourcePrefix), b.name(c.Name, tableSourcePrefix)
-	c.Key, c.Value = serdeOr(c.Key), serdeOr(c.Value)
-	m.Key, m.Value = firstOf(m.Key, c.Key), firstOf(m.Value, c.Value)
-	kind.Materialized = m
-
-	n := b.add(name, func(n *planNode, t *Topology) {
-		AddSource(t, source, c, topic)
-		kind.write(t, name, []string{source}, func(s *StateStore) {
+	of := readTopicTable(b, "Table", topic, options)
+	kind := &storedTable[K, V]{Materialized: of.Materialized, kept: of.named}
+	n := b.add(of.name, func(n *planNode, t *Topology) {
+		AddSource(t, of.source, of.Consumed, topic)
+		kind.write(t, of.name, []string{of.source}, func(s *StateStore) {
 			if n.table.isChangelog {
 				s.sourceTopic = topic
 			}
 		})
 	})
-	n.table, n.versioning = &tableSourcePlan{}, m.versioning()
-	return &KTable[K, V]{b: b, node: n, sources: []string{source}, keys: c.Key, values: c.Value, kind: kind}
+	n.table, n.versioning = &tableSourcePlan{}, of.versioning()
+	return &KTable[K, V]{b: b, node: n, sources: []string{of.source}, keys: of.Consumed.Key, values: of.Consumed.Value, kind: kind}
+}
+
+// topicTable is what the options of [Table] and [GlobalTable] say, with the names that
+// are not given.
+type topicTable[K, V any] struct {
+	Consumed[K, V]
+	Materialized[K, V]
+	named        bool   // its store is
+	source, name string // of the nodes
+}
+
+func readTopicTable[K, V any](b *Builder, call, topic string, options []TableOption[K, V]) (of topicTable[K, V]) {
+	c, m := &of.Consumed, &of.Materialized
+	for _, o := range options {
+		o.setTable(c, m)
+	}
+	if m.Processor != "" {
+		b.errorf("%s: name the table of topic %q with Consumed, not with Processor of Materialized", call, topic)
+	}
+	of.named = m.Name != ""
+	m.storeName(&b.plan, topic+"-")
+	of.source, of.name = b.suffixed(c.Name, "-source", sourcePrefix), b.name(c.Name, tableSourcePrefix)
+	c.Key, c.Value = serdeOr(c.Key), serdeOr(c.Value)
+	m.Key, m.Value = firstOf(m.Key, c.Key), firstOf(m.Value, c.Value)
+	return of
 }
 
 // tableSourcePlan is a planned source of a table.
