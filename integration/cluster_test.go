@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/odradek-go/odradek/integration/kafkatest"
 	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/streams"
 )
@@ -64,19 +64,8 @@ func (c *cluster) topic(t *testing.T, name string, partitions int32) string {
 // configure sets a group configuration.
 func (c *cluster) configure(t *testing.T, name, value string) {
 	t.Helper()
-	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	r := kmsg.NewIncrementalAlterConfigsRequestResource()
-	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeGroupConfig, c.id
-	rc := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-	rc.Name, rc.Value = name, &value
-	r.Configs = append(r.Configs, rc)
-	req.Resources = append(req.Resources, r)
-	resp, err := req.RequestWith(t.Context(), c.client)
-	if err == nil {
-		err = kerr.ErrorForCode(resp.Resources[0].ErrorCode)
-	}
-	if err != nil {
-		t.Fatalf("set %s of the group to %s: %v", name, value, err)
+	if err := kafkatest.ConfigureGroup(t.Context(), c.client, c.id, map[string]string{name: value}); err != nil {
+		t.Fatal(err)
 	}
 }
 

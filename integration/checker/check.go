@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/odradek-go/odradek/integration/kafkatest"
 )
@@ -55,7 +53,7 @@ func check(ctx context.Context, o options) (err error) {
 	b := &breaker{kafka: kafka, proxy: proxy, adm: w.adm, rand: rand.New(rand.NewPCG(o.seed, 0)), made: make(map[string]int)}
 	defer func() {
 		for _, c := range b.children {
-			c.kill()
+			c.Kill()
 		}
 		if err == nil {
 			kafka.Close()
@@ -65,12 +63,13 @@ func check(ctx context.Context, o options) (err error) {
 		}
 	}()
 	for i := range o.processes {
-		c := &child{job: job{
-			Application: application, Proxy: proxy.addr(), Dir: filepath.Join(dir, fmt.Sprint("process-", i+1)),
+		process := filepath.Join(dir, fmt.Sprint("process-", i+1))
+		c := &kafkatest.Child{Log: process + ".log", Job: job{
+			Application: application, Proxy: proxy.addr(), Dir: process,
 			Brokers: kafka.Addrs(), Users: "users", In: "in", Out: "out", Guarantee: o.guarantee, Cache: o.cache, Verbose: o.verbose,
 		}}
 		b.children = append(b.children, c)
-		if err := c.start(); err != nil {
+		if err := c.Start(); err != nil {
 			return err
 		}
 	}
@@ -89,7 +88,7 @@ func check(ctx context.Context, o options) (err error) {
 			}
 		}
 		for _, c := range b.children {
-			if err := c.ended(); err != nil {
+			if err := c.Lives(); err != nil {
 				return err
 			}
 		}
@@ -138,24 +137,11 @@ func (w *workload) prepare(ctx context.Context) error {
 	if err = errors.Join(err, created.Error()); err != nil {
 		return err
 	}
-	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	r := kmsg.NewIncrementalAlterConfigsRequestResource()
-	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeGroupConfig, application
-	for name, value := range map[string]string{
+	if err := kafkatest.ConfigureGroup(ctx, w.client, application, map[string]string{
 		"streams.session.timeout.ms":    fmt.Sprint(sessionTimeout.Milliseconds()),
 		"streams.heartbeat.interval.ms": "300",
 		"streams.num.standby.replicas":  "1",
-	} {
-		rc := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-		rc.Name, rc.Value = name, &value
-		r.Configs = append(r.Configs, rc)
-	}
-	req.Resources = append(req.Resources, r)
-	resp, err := req.RequestWith(ctx, w.client)
-	if err == nil {
-		err = kerr.ErrorForCode(resp.Resources[0].ErrorCode)
-	}
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	var users []*kgo.Record

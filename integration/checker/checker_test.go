@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -10,13 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if isChild() {
-		if err := runChild(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	kafkatest.BeChild(runChild)
 	os.Exit(m.Run())
 }
 

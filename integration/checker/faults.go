@@ -21,7 +21,7 @@ type breaker struct {
 	kafka    *kafkatest.Kafka
 	proxy    *proxy
 	adm      *kadm.Client
-	children []*child
+	children []*kafkatest.Child
 	rand     *rand.Rand
 	made     map[string]int
 }
@@ -32,9 +32,9 @@ func (b *breaker) fault(ctx context.Context) error {
 	switch n := b.rand.IntN(100); {
 	case n < 20:
 		b.made["killed a process"]++
-		victim.kill()
+		victim.Kill()
 		sleep(ctx, time.Duration(b.rand.IntN(2000))*time.Millisecond)
-		return victim.start()
+		return victim.Start()
 	case n < 32:
 		b.made["stopped a process beyond its session, and woke it"]++
 		return b.stop(ctx, victim, sessionTimeout+time.Duration(b.rand.IntN(5000))*time.Millisecond)
@@ -44,11 +44,11 @@ func (b *breaker) fault(ctx context.Context) error {
 	case n < 43:
 		return b.stopBroker(ctx, "restarted a broker", b.kafka.StopNode)
 	case n < 46:
-		return b.stopBroker(ctx, "killed a broker, and started it", func(i int) error { b.kafka.KillNode(i); return nil })
+		return b.stopBroker(ctx, "killed a broker, and started it", b.killBroker)
 	case n < 49 && len(b.kafka.Addrs()) > 1:
 		if b.proxy.set(&trap{key: kmsg.EndTxn, what: pass}, 3*time.Second) {
 			sleep(ctx, time.Duration(b.rand.IntN(20))*time.Millisecond)
-			return b.stopBroker(ctx, "killed a broker in the middle of a commit, and started it", func(i int) error { b.kafka.KillNode(i); return nil })
+			return b.stopBroker(ctx, "killed a broker in the middle of a commit, and started it", b.killBroker)
 		}
 		return nil
 	case n < 54:
@@ -81,6 +81,8 @@ func (b *breaker) stopBroker(ctx context.Context, what string, stop func(int) er
 	return b.kafka.StartNode(ctx, i)
 }
 
+func (b *breaker) killBroker(i int) error { b.kafka.KillNode(i); return nil }
+
 // settle waits until no transaction is being ended.
 func (b *breaker) settle(ctx context.Context) error {
 	for {
@@ -95,12 +97,12 @@ func (b *breaker) settle(ctx context.Context) error {
 	}
 }
 
-func (b *breaker) stop(ctx context.Context, victim *child, d time.Duration) error {
-	if err := victim.signal(syscall.SIGSTOP); err != nil {
+func (b *breaker) stop(ctx context.Context, victim *kafkatest.Child, d time.Duration) error {
+	if err := victim.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
 	sleep(ctx, d)
-	return victim.signal(syscall.SIGCONT)
+	return victim.Signal(syscall.SIGCONT)
 }
 
 // spoil does something to a request of a commit, or of what leads to one.

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/odradek-go/odradek/integration/kafkatest"
 	"github.com/odradek-go/odradek/streams"
 )
 
@@ -26,9 +27,7 @@ type options struct {
 }
 
 func main() {
-	if isChild() {
-		exit(runChild())
-	}
+	kafkatest.BeChild(runChild)
 	o := options{say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
 	flag.IntVar(&o.records, "records", 1_000_000, "records to process")
 	flag.IntVar(&o.faults, "faults", 100, "faults to make meanwhile")

@@ -19,6 +19,7 @@
 // [New] starts a cluster of its own for a test that stops, kills or configures
 // brokers; [Start] does the same outside of tests. [Kafka.Tool] runs one of
 // Kafka's tools, and [Kafka.Java] compiles and starts a Java program.
+// A [Child] is the test program itself once more, as an application to kill.
 //
 // Two environment variables matter. [EnvRequire] says whether tests may skip
 // for want of Kafka, and [EnvCache] moves the cache folder.

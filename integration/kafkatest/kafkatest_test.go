@@ -21,7 +21,10 @@ import (
 	"github.com/odradek-go/odradek/integration/kafkatest"
 )
 
-func TestMain(m *testing.M) { kafkatest.Main(m) }
+func TestMain(m *testing.M) {
+	kafkatest.BeChild(childMain)
+	kafkatest.Main(m)
+}
 
 func client(t *testing.T, kafka *kafkatest.Kafka, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()

@@ -10,9 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/odradek-go/odradek/integration/kafkatest"
 	"github.com/odradek-go/odradek/streams"
@@ -51,7 +49,7 @@ func check(ctx context.Context, o options) (err error) {
 	b := &breaker{kafka: kafka, rand: rand.New(rand.NewPCG(o.seed, 0)), made: make(map[string]int)}
 	defer func() {
 		for _, p := range b.processes {
-			p.kill()
+			p.Kill()
 		}
 		if err == nil {
 			err = os.RemoveAll(dir)
@@ -74,24 +72,11 @@ func prepare(ctx context.Context, client *kgo.Client) error {
 	if _, err := kadm.NewClient(client).CreateTopic(ctx, partitions, 1, nil, inputTopic); err != nil {
 		return err
 	}
-	req := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	r := kmsg.NewIncrementalAlterConfigsRequestResource()
-	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeGroupConfig, applicationID
-	for name, value := range map[string]string{
+	return kafkatest.ConfigureGroup(ctx, client, applicationID, map[string]string{
 		"streams.session.timeout.ms":    fmt.Sprint(sessionTimeout.Milliseconds()),
 		"streams.heartbeat.interval.ms": "300",
 		"streams.num.standby.replicas":  "1",
-	} {
-		rc := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-		rc.Name, rc.Value = name, &value
-		r.Configs = append(r.Configs, rc)
-	}
-	req.Resources = append(req.Resources, r)
-	resp, err := req.RequestWith(ctx, client)
-	if err != nil {
-		return err
-	}
-	return kerr.ErrorForCode(resp.Resources[0].ErrorCode)
+	})
 }
 
 // launch starts all processes but the last.
@@ -101,9 +86,9 @@ func (b *breaker) launch(dir string, brokers []string, guarantee streams.Process
 		if err != nil {
 			return err
 		}
-		b.processes = append(b.processes, &process{job: job{
+		b.processes = append(b.processes, newProcess(job{
 			Brokers: brokers, Address: address, Dir: filepath.Join(dir, fmt.Sprint("process-", i+1)), Guarantee: guarantee,
-		}})
+		}))
 		if i < processes {
 			if err := b.start(b.processes[i]); err != nil {
 				return err

@@ -36,18 +36,18 @@ func (b *breaker) lives(p *process, does bool) {
 	defer b.mu.Unlock()
 	var runs []string
 	for _, address := range b.runs {
-		if address != p.job.Address {
+		if address != p.address {
 			runs = append(runs, address)
 		}
 	}
 	if does {
-		runs = append(runs, p.job.Address)
+		runs = append(runs, p.address)
 	}
 	b.runs = runs
 }
 
 func (b *breaker) start(p *process) error {
-	if err := p.start(); err != nil {
+	if err := p.Start(); err != nil {
 		return err
 	}
 	b.lives(p, true)
@@ -67,25 +67,25 @@ func (b *breaker) faults() []fault {
 			if beyond {
 				d += sessionTimeout + time.Second
 			}
-			if err := victim.signal(syscall.SIGSTOP); err != nil {
+			if err := victim.Signal(syscall.SIGSTOP); err != nil {
 				return err
 			}
 			sleep(ctx, d)
-			return victim.signal(syscall.SIGCONT)
+			return victim.Signal(syscall.SIGCONT)
 		}
 	}
 	return []fault{
 		{"stopped a process, and started it", func(ctx context.Context, victim *process) error {
-			if err := victim.stop(); err != nil {
+			if err := victim.Stop(stopPatience); err != nil {
 				return err
 			}
 			sleep(ctx, b.upTo(2*time.Second))
-			return victim.start()
+			return victim.Start()
 		}},
 		{"killed a process, and started it", func(ctx context.Context, victim *process) error {
-			victim.kill()
+			victim.Kill()
 			sleep(ctx, b.upTo(sessionTimeout))
-			return victim.start()
+			return victim.Start()
 		}},
 		{"paused a process beyond its session, and woke it", paused(true)},
 		{"paused a process for a while, and woke it", paused(false)},
@@ -96,7 +96,7 @@ func (b *breaker) faults() []fault {
 			}
 			sleep(ctx, 2*time.Second+b.upTo(3*time.Second))
 			b.lives(added, false)
-			return added.stop()
+			return added.Stop(stopPatience)
 		}},
 	}
 }
@@ -117,7 +117,7 @@ func (b *breaker) run(ctx context.Context) error {
 			}
 			b.made[f.name]++
 			for _, p := range b.processes {
-				if err := p.lives(); err != nil {
+				if err := p.Lives(); err != nil {
 					return err
 				}
 			}

@@ -51,7 +51,7 @@ func newLoad(o options, writer *kgo.Client, b *breaker) (l *load, err error) {
 	}
 	var all []string
 	for _, p := range b.processes {
-		address := p.job.Address
+		address := p.address
 		all = append(all, address)
 		if l.one[address], err = newClient(l.transport, address); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/odradek-go/odradek/integration/kafkatest"
 	"github.com/odradek-go/odradek/streams"
 )
 
@@ -24,9 +25,7 @@ type options struct {
 }
 
 func main() {
-	if isChild() {
-		exit(runChild())
-	}
+	kafkatest.BeChild(runChild)
 	o := options{say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
 	flag.DurationVar(&o.duration, "duration", 3*time.Minute, "for how long to write, to ask and to make faults")
 	flag.IntVar(&o.rate, "rate", 300, "records to write a second")
