@@ -19,22 +19,38 @@ import (
 // A store can be laid out by time: then each millisecond is a segment. Or it can
 // have an index by time beside: see timeindex.go.
 type segments struct {
+	segmentLayout
+	observed int64 // the highest time that was stored yet, −1 before the first
+	ahead    int64 // likewise, with what is in the cache
+	first    int64 // the segments before are gone
+	sequence uint32
+	bound    [segmentSize]byte
+	index    []byte // reused
+}
+
+// segmentLayout is what never changes once the store is in use, so that any goroutine
+// may read it.
+type segmentLayout struct {
 	suffixSize int
 	retention  int64 // ms
 	interval   int64 // ms, the length of a segment
 	indexed    bool  // there is an index by time
 	slack      int64 // ms, how much longer than the retention entries are shown
-	observed   int64 // the highest time that was stored yet, −1 before the first
-	ahead      int64 // likewise, with what is in the cache
-	first      int64 // the segments before are gone
-	sequence   uint32
-	bound      [segmentSize]byte
-	index      []byte // reused
 }
 
 func newSegments(retention time.Duration, suffixSize int) *segments {
 	ms := retention.Milliseconds()
-	return &segments{suffixSize: suffixSize, retention: ms, interval: max(ms/2, 60_000), observed: -1, ahead: -1}
+	return (&segmentLayout{suffixSize: suffixSize, retention: ms, interval: max(ms/2, 60_000)}).segments()
+}
+
+// segments are those of a store to which no time has come yet.
+func (l *segmentLayout) segments() *segments {
+	return &segments{segmentLayout: *l, observed: -1, ahead: -1}
+}
+
+// follow takes over how far time has come elsewhere.
+func (s *segments) follow(of *segments) {
+	s.observed, s.ahead, s.first = of.observed, of.ahead, of.first
 }
 
 // note is what must be remembered with a checkpoint.

@@ -181,6 +181,108 @@ func TestViewClosed(t *testing.T) {
 	}
 }
 
+// TestViewBesideTask: views are made and used while the task is at work, which the race
+// detector watches.
+func TestViewBesideTask(t *testing.T) {
+	const size = time.Second
+	keyValue := state.NewKeyValue("k", serde.String, serde.Int64, state.Memory)
+	timestamped := state.NewTimestampedKeyValue("t", serde.String, serde.Int64, state.Memory)
+	versioned := state.NewVersioned("v", serde.String, serde.Int64, size, state.Memory)
+	window := state.NewWindow("w", serde.String, serde.Int64, state.WindowOptions{Size: size, Retention: 100 * size}, state.Memory)
+	session := state.NewSession("s", serde.String, serde.Int64, 100*size, state.Memory)
+	for store, put := range map[state.Viewable]func(n int64) error{
+		keyValue:    func(n int64) error { return keyValue.Put("key", n, n) },
+		timestamped: func(n int64) error { return timestamped.Put("key", n, n) },
+		versioned:   func(n int64) error { _, err := versioned.Put("key", n, n); return err },
+		window:      func(n int64) error { return window.Put("key", n*size.Milliseconds(), n, n) },
+		session: func(n int64) error {
+			at := n * size.Milliseconds()
+			return session.Put(serde.Windowed[string]{Key: "key", Start: at, End: at}, n, n)
+		},
+	} {
+		t.Run(store.Name(), func(t *testing.T) {
+			var gate state.Gate
+			views := viewed(t, store, &gate)
+			const puts = 2000
+			var owner, readers sync.WaitGroup
+			owner.Go(func() {
+				gate.Lock()
+				defer gate.Unlock()
+				for n := range int64(puts) {
+					if err := put(n); err != nil {
+						t.Error(err)
+						return
+					}
+					gate.Yield()
+				}
+			})
+			stop := make(chan struct{})
+			for range 2 {
+				readers.Go(func() {
+					last := int64(-1)
+					for done := false; !done; {
+						select {
+						case <-stop:
+							done = true
+						default:
+						}
+						v, err := views.Begin(t.Context())
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						now, err := latest(v.Store)
+						if v.Close(); err != nil || now < last {
+							t.Errorf("%d after %d: %v", now, last, err)
+							return
+						}
+						last = now
+					}
+					if last != puts-1 {
+						t.Errorf("the last is %d", last)
+					}
+				})
+			}
+			owner.Wait()
+			close(stop)
+			readers.Wait()
+		})
+	}
+}
+
+// latest is the last value that was put into a view's store; −1 for none.
+func latest(s state.Store) (int64, error) {
+	key := []byte("key")
+	var value []byte
+	var err error
+	switch s := s.(type) {
+	case *state.KeyValue[[]byte, []byte]:
+		value, _, err = s.Get(key)
+	case *state.TimestampedKeyValue[[]byte, []byte]:
+		value, _, _, err = s.Get(key)
+	case *state.Versioned[[]byte, []byte]:
+		var found state.VersionedRecord[[]byte]
+		found, _, err = s.Get(key)
+		value = found.Value
+	case *state.Window[[]byte, []byte]:
+		it := s.Fetch(key, 0, 1<<62, state.Backward)
+		if it.Next() {
+			value = it.Value()
+		}
+		err = errors.Join(it.Err(), it.Close())
+	case *state.Session[[]byte, []byte]:
+		it := s.Fetch(key, state.Backward)
+		if it.Next() {
+			value = it.Value()
+		}
+		err = errors.Join(it.Err(), it.Close())
+	}
+	if value == nil || err != nil {
+		return -1, err
+	}
+	return serde.Int64.Decode(value)
+}
+
 // TestGate: the owner and readers exclude each other, and neither keeps the others
 // out; who gives up leaves nothing behind.
 func TestGate(t *testing.T) {

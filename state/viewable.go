@@ -20,17 +20,15 @@ func rawCodec(headers bool) codec[[]byte, []byte] {
 	return c
 }
 
-// viewed is the backing of a view of b.
+// viewed is the backing of a view of b. The task may be at work on b: nothing is read
+// that changes, before the view has the gate.
 func (b *backing) viewed(v *view) backing {
 	v.of = b
 	of := backing{name: b.name, cutKey: b.cutKey, cutValue: b.cutValue, headers: b.headers, engine: v}
 	if b.windows != nil {
-		windows := *b.windows
-		windows.index = nil
-		of.windows = &windows
-		v.follow = func() {
-			windows.observed, windows.ahead, windows.first = b.windows.observed, b.windows.ahead, b.windows.first
-		}
+		windows := b.windows.segments()
+		of.windows = windows
+		v.follow = func() { windows.follow(b.windows) }
 	}
 	return of
 }
