@@ -203,11 +203,12 @@ func (s *Service) here(ctx context.Context, req *Request, meta *Meta) (*state.Vi
 	if readable == nil {
 		return nil, nil
 	}
-	begin := readable.Views.Begin
+	var v *state.View
 	if req.Accept.copies() { // one may be read instead of waiting
-		begin = readable.Views.TryBegin
+		v, err = readable.Views.TryLook()
+	} else {
+		v, err = readable.Views.Look(ctx)
 	}
-	v, err := begin(ctx)
 	if v == nil || err != nil {
 		return nil, nil
 	}

@@ -55,7 +55,7 @@ func (s *Service) Lags(ctx context.Context) ([]Lag, error) {
 // lag is that of one store; ok is false for one that has moved away meanwhile.
 func (s *Service) lag(ctx context.Context, of *state.Readable) (lag Lag, ok bool, err error) {
 	look := func() (topic string, next int64, logged bool, err error) {
-		v, err := of.Views.Begin(ctx)
+		v, err := of.Views.Look(ctx)
 		if err != nil {
 			return "", 0, false, err
 		}

@@ -25,6 +25,14 @@ type opened struct {
 	meta Meta
 }
 
+// begin begins the view that a request needs.
+func (o *opened) begin(ctx context.Context, req *Request) (*state.View, error) {
+	if req.single() {
+		return o.of.Views.Look(ctx)
+	}
+	return o.of.Views.Begin(ctx)
+}
+
 // open begins a view of a partition of a store, if that is here and no staler than
 // the request accepts. The view holds the store.
 func (l *local) open(ctx context.Context, req *Request, partition int32) (o opened, err error) {
@@ -32,7 +40,7 @@ func (l *local) open(ctx context.Context, req *Request, partition int32) (o open
 	if o.of = l.registry.Get(req.Store, partition); o.of == nil {
 		return o, l.fail(ErrMigrated, req, partition, nil)
 	}
-	if o.View, err = o.of.Views.Begin(ctx); err != nil {
+	if o.View, err = o.begin(ctx, req); err != nil {
 		return o, l.storeError(ctx, req, partition, err)
 	}
 	if !o.of.Owner.Active() {
@@ -57,7 +65,7 @@ const briefLook = 100 * time.Millisecond
 func (l *local) openCopy(ctx context.Context, req *Request, o opened) (_ opened, err error) {
 	partition, recent := o.meta.Partition, l.lags.recent()
 	for looked := false; ; looked = true {
-		if o.View, err = o.of.Views.Begin(ctx); err != nil {
+		if o.View, err = o.begin(ctx, req); err != nil {
 			return o, l.storeError(ctx, req, partition, err)
 		}
 		if o.of.Owner.Unconfirmed() {
@@ -158,7 +166,7 @@ func (l *local) query(ctx context.Context, req *Request, partition int32) (*Rows
 	if o.meta.Active {
 		o.meta.Position = position(o.of)
 	}
-	if req.point() && req.Kind != Fetch {
+	if req.single() {
 		defer o.Close()
 		e, ok, err := getPoint(o.Store, req)
 		switch {

@@ -74,6 +74,9 @@ func (r *Request) point() bool {
 	return true
 }
 
+// single says whether the query is about one value.
+func (r *Request) single() bool { return r.point() && r.Kind != Fetch }
+
 // resumable says whether the query can be gone on with behind a key.
 func (r *Request) resumable() bool { return r.Kind == Range || r.Kind == Prefix }
 

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,15 +15,22 @@ import (
 // It is handed over in the order in which it was asked for, so that neither a busy
 // owner nor many readers keep the others out. The zero value is free.
 type Gate struct {
-	mu      sync.Mutex
-	held    bool
-	queue   []chan struct{} // closed when it is their turn
-	waiting atomic.Int32    // the queue's length
+	state atomic.Int32 // gateFree and so on
+	mu    sync.Mutex
+	queue []chan struct{} // closed when it is their turn
 
 	// The owner's alone: what it has done since it got the gate.
 	steps int
 	since time.Time
 }
+
+// The states of a gate. It is wanted as long as there is a queue: both change together,
+// with mu.
+const (
+	gateFree   = iota // nobody has it
+	gateHeld          // somebody has
+	gateWanted        // and others wait for it
+)
 
 const (
 	// yieldSteps and yieldTime are how many steps the owner makes, and how long it
@@ -43,7 +51,7 @@ func (g *Gate) Unlock() { g.Leave() }
 // Yield is called by the owner between steps, such as records. It lets in those who
 // wait, if the owner has done a few steps or took long.
 func (g *Gate) Yield() {
-	if g.waiting.Load() == 0 {
+	if g.state.Load() != gateWanted {
 		return
 	}
 	if g.steps++; g.steps < yieldSteps && time.Since(g.since) < yieldTime {
@@ -55,16 +63,13 @@ func (g *Gate) Yield() {
 
 // Enter takes the gate for a reader, or returns the error of ctx, which ended first.
 func (g *Gate) Enter(ctx context.Context) error {
-	g.mu.Lock()
-	if !g.held {
-		g.held = true
-		g.mu.Unlock()
+	if g.TryEnter() {
 		return nil
 	}
-	turn := make(chan struct{})
-	g.queue = append(g.queue, turn)
-	g.waiting.Add(1)
-	g.mu.Unlock()
+	turn := g.enqueue()
+	if turn == nil {
+		return nil
+	}
 	select {
 	case <-turn:
 		return nil
@@ -75,41 +80,53 @@ func (g *Gate) Enter(ctx context.Context) error {
 }
 
 // TryEnter takes the gate for a reader if nobody has it.
-func (g *Gate) TryEnter() bool {
+func (g *Gate) TryEnter() bool { return g.state.CompareAndSwap(gateFree, gateHeld) }
+
+// enqueue takes a place in the queue. It is nil for a gate that is free by now, and
+// taken.
+func (g *Gate) enqueue() chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.held {
-		return false
+	for g.state.Load() != gateWanted && !g.state.CompareAndSwap(gateHeld, gateWanted) {
+		if g.TryEnter() {
+			return nil
+		}
 	}
-	g.held = true
-	return true
+	turn := make(chan struct{})
+	g.queue = append(g.queue, turn)
+	return turn
 }
 
 // abandon leaves the queue, or passes the turn on if it has come meanwhile.
 func (g *Gate) abandon(turn chan struct{}) {
 	g.mu.Lock()
-	for i, queued := range g.queue {
-		if queued == turn {
-			g.queue = append(g.queue[:i], g.queue[i+1:]...)
-			g.waiting.Add(-1)
-			g.mu.Unlock()
-			return
+	i := slices.Index(g.queue, turn)
+	if i >= 0 {
+		g.queue = slices.Delete(g.queue, i, i+1)
+		if len(g.queue) == 0 {
+			g.state.Store(gateHeld) // by whoever has it, who leaves a wanted one with mu alone
 		}
 	}
 	g.mu.Unlock()
-	g.Leave()
+	if i < 0 {
+		g.Leave()
+	}
 }
 
 // Leave gives a reader's gate back.
 func (g *Gate) Leave() {
+	if g.state.CompareAndSwap(gateHeld, gateFree) {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.queue) == 0 {
-		g.held = false
+		g.state.Store(gateFree)
 		return
 	}
 	turn := g.queue[0]
-	g.queue = g.queue[1:]
-	g.waiting.Add(-1)
+	if g.queue = g.queue[1:]; len(g.queue) == 0 {
+		g.state.Store(gateHeld)
+	}
 	close(turn)
 }

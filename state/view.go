@@ -15,61 +15,85 @@ type Viewable interface {
 // View reads a store of a task, what its cache holds back included, on a goroutine
 // that isn't the task's. It belongs to one goroutine at a time.
 //
-// Between Begin and Release nothing changes in the store, and nobody else gets at
-// it: that is for reading a value. After Release the view can still be walked over,
-// a run of entries at a time, each run as the store is at one moment; the walk needs
-// no more memory than a run, and whoever changes the store never waits for long.
+// Until Release nothing changes in the store, and nobody else gets at it: that is for
+// reading a value. After Release a view that [Views.Begin] has returned can still be
+// walked over, a run of entries at a time, each run as the store is at one moment; the
+// walk needs no more memory than a run, and whoever changes the store never waits for
+// long.
 type View struct {
 	// Store is of the same kind as the store, with keys and values as bytes:
 	// *KeyValue[[]byte, []byte] and so on. It must not be written to. What a read
-	// returns is valid until the next one, what a walk returns for good.
+	// returns is valid until the next one, or Release; what a walk returns for good.
 	Store Store
 
 	view view
-	pool *sync.Pool
+	pool *sync.Pool // nil: it stays where it is
 }
 
 // Views makes views of one store.
-type Views struct{ pool sync.Pool }
+type Views struct {
+	store Viewable
+	gate  *Gate
+	pool  sync.Pool
+	look  *View // whose who has the gate is; nil: it was not needed yet
+}
 
 // NewViews returns views of s, whose task has the gate.
 func NewViews(s Viewable, gate *Gate) *Views {
-	vs := &Views{}
-	vs.pool.New = func() any {
-		v := &View{pool: &vs.pool}
-		v.view.gate = gate
-		v.Store = s.newView(&v.view)
-		return v
-	}
+	vs := &Views{store: s, gate: gate}
+	vs.pool.New = func() any { return vs.newView(&vs.pool) }
 	return vs
+}
+
+func (vs *Views) newView(pool *sync.Pool) *View {
+	v := &View{pool: pool}
+	v.view.gate = vs.gate
+	v.Store = vs.store.newView(&v.view)
+	return v
 }
 
 // Begin returns a view that holds the store until Release. The context bounds this
 // and every later wait for the store. It is [ErrClosed] where the store is closed.
 func (vs *Views) Begin(ctx context.Context) (*View, error) {
-	v := vs.pool.Get().(*View)
-	v.view.ctx = ctx
-	return v.begin(v.view.enter())
-}
-
-// TryBegin is Begin without a wait: the view is nil where somebody has the store.
-func (vs *Views) TryBegin(ctx context.Context) (*View, error) {
-	v := vs.pool.Get().(*View)
-	v.view.ctx = ctx
-	if !v.view.gate.TryEnter() {
-		v.Close()
-		return nil, nil
-	}
-	return v.begin(v.view.check())
-}
-
-// begin makes a view of an attempt to enter.
-func (v *View) begin(err error) (*View, error) {
-	if err != nil {
-		v.Close()
+	if err := vs.gate.Enter(ctx); err != nil {
 		return nil, err
 	}
+	v := vs.pool.Get().(*View)
+	v.view.ctx = ctx
+	return v.begin()
+}
+
+// Look is Begin for a view that is of no use after Release, and costs less.
+func (vs *Views) Look(ctx context.Context) (*View, error) {
+	if err := vs.gate.Enter(ctx); err != nil {
+		return nil, err
+	}
+	return vs.hold()
+}
+
+// TryLook is Look without a wait: the view is nil where somebody has the store.
+func (vs *Views) TryLook() (*View, error) {
+	if !vs.gate.TryEnter() {
+		return nil, nil
+	}
+	return vs.hold()
+}
+
+// hold makes the view of whoever has the gate, which is ours.
+func (vs *Views) hold() (*View, error) {
+	if vs.look == nil {
+		vs.look = vs.newView(nil)
+	}
+	return vs.look.begin()
+}
+
+// begin makes a view of a gate that was entered.
+func (v *View) begin() (*View, error) {
 	v.view.held = true
+	if v.view.of.engine == nil {
+		v.Close()
+		return nil, ErrClosed
+	}
 	if v.view.follow != nil {
 		v.view.follow()
 	}
@@ -88,8 +112,10 @@ func (v *View) Release() {
 // over is.
 func (v *View) Close() {
 	v.Release()
-	v.view.ctx = nil
-	v.pool.Put(v)
+	if v.pool != nil {
+		v.view.ctx = nil
+		v.pool.Put(v)
+	}
 }
 
 // view is an engine that reads another store's.
@@ -99,45 +125,30 @@ type view struct {
 	of     *backing
 	follow func() // takes over what the store knows of time; nil: nothing
 	ctx    context.Context
-	held   bool   // the gate is
-	value  []byte // reused
-}
-
-func (v *view) enter() error {
-	if err := v.gate.Enter(v.ctx); err != nil {
-		return err
-	}
-	return v.check()
-}
-
-// check leaves a store that is closed.
-func (v *view) check() error {
-	if v.of.engine == nil {
-		v.gate.Leave()
-		return ErrClosed
-	}
-	return nil
+	held   bool // the gate is
 }
 
 // read calls f with the store alone.
 func (v *view) read(f func(*backing) error) error {
 	if !v.held {
-		if err := v.enter(); err != nil {
+		if err := v.gate.Enter(v.ctx); err != nil {
 			return err
 		}
 		defer v.gate.Leave()
+		if v.of.engine == nil {
+			return ErrClosed
+		}
 	}
 	return f(v.of)
 }
 
 func (v *view) Get(key []byte) (value []byte, err error) {
-	err = v.read(func(b *backing) error {
+	if v.held {
+		return v.of.peek(key)
+	}
+	err = v.read(func(b *backing) error { // for a walk, which keeps it
 		found, err := b.peek(key)
-		if !v.held { // for a walk, which keeps it
-			value = copied(nil, found)
-		} else if value = copied(v.value[:0], found); value != nil {
-			v.value = value
-		}
+		value = copied(nil, found)
 		return err
 	})
 	return value, err
