@@ -107,7 +107,7 @@ func (d *Directory) identify(application, process string) (string, error) {
 			return "", err
 		}
 		for _, e := range entries {
-			if e.Name() != ".lock" {
+			if e.Name() != ".lock" && e.Name() != unfinished(directoryFileName) {
 				return "", fmt.Errorf("%w: there is %q in it", ErrForeignDirectory, e.Name())
 			}
 		}
@@ -288,8 +288,20 @@ func writeFile(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(name+".new", append(data, '\n'), 0o600); err != nil {
+	f, err := os.OpenFile(unfinished(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
 		return err
 	}
-	return os.Rename(name+".new", name)
+	_, err = f.Write(append(data, '\n'))
+	if err == nil {
+		err = f.Sync() // or after a loss of power it could have the name and be empty
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(unfinished(name), name)
 }
+
+// unfinished is the name of a file that is being written. A process that is killed
+// leaves it behind.
+func unfinished(name string) string { return name + ".new" }

@@ -44,6 +44,37 @@ func TestDirectoryIdentity(t *testing.T) {
 	}
 }
 
+// TestKilledDirectory: a directory is ours at whatever instant the process was killed that
+// has made it.
+func TestKilledDirectory(t *testing.T) {
+	file := []byte(`{"format":1,"application":"app","process":"process-0"}`)
+	for name, make := range map[string]func(dir string) error{
+		"before the lock":     func(string) error { return nil },
+		"after the lock":      func(dir string) error { return os.WriteFile(filepath.Join(dir, ".lock"), nil, 0o600) },
+		"before it was named": func(dir string) error { return os.WriteFile(filepath.Join(dir, "odradek.json.new"), nil, 0o600) },
+		"in the middle of its name": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "odradek.json.new"), file[:20], 0o600)
+		},
+		"as it was named": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "odradek.json.new"), file, 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := t.TempDir()
+			dir := filepath.Join(in, "app")
+			if err := errors.Join(os.Mkdir(dir, 0o700), make(dir)); err != nil {
+				t.Fatal(err)
+			}
+			if d := openDirectory(t, in); d.Process() != "process-1" {
+				t.Errorf("its process id is %q", d.Process())
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, "*.new")); err != nil || len(left) > 0 {
+				t.Errorf("%q are left, %v", left, err)
+			}
+		})
+	}
+}
+
 // TestForeignDirectory: what is somebody else's is left alone.
 func TestForeignDirectory(t *testing.T) {
 	for name, write := range map[string]func(dir string) error{
