@@ -13,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/odradek-go/odradek/iq"
+	"github.com/odradek-go/odradek/serde"
 	"github.com/odradek-go/odradek/state"
 	"github.com/odradek-go/odradek/streams"
 	"github.com/odradek-go/odradek/taskmgr"
@@ -212,7 +214,7 @@ func inOrderOfTime(t *testing.T, c *cluster) {
 }
 
 // globalTable: every instance has a global table whole before it processes anything,
-// keeps it current, and finds it on disk again.
+// keeps it current, finds it on disk again, and answers queries from it.
 func globalTable(t *testing.T, c *cluster) {
 	in, names, out := c.topic(t, "in", 2), c.topic(t, "names", 3), c.topic(t, "out", 1)
 	put := func(topic string, kvs ...string) {
@@ -272,6 +274,10 @@ func globalTable(t *testing.T, c *cluster) {
 		}
 		return nil
 	})
+	found, err := iq.NewKeyValue(b.app.Queries(), "names", serde.String, serde.String).Get(t.Context(), "8")
+	if err != nil || found.Value != "the third name" || !found.Meta.Active {
+		t.Errorf("a query finds %+v, %v", found, err)
+	}
 	if err := b.stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -51,15 +51,41 @@ type host struct {
 
 // group is the application with the truth about it.
 type group struct {
-	t       *testing.T
-	brokers []string
-	client  *kgo.Client
+	t        *testing.T
+	topology func() *streams.Topology
+	brokers  []string
+	client   *kgo.Client
 
 	mu        sync.Mutex
 	addresses []string
 	hosts     map[string]*host
 	latest    map[string]int         // the last value of each key that was sent
 	written   map[string]iq.Position // where that is, once it is known
+}
+
+// newGroup is a group without instances, on a broker of its own.
+func newGroup(t *testing.T, topology func() *streams.Topology) *group {
+	broker, err := streamstest.NewBroker(
+		streamstest.WithStandbyReplicas(1), streamstest.WithHeartbeatInterval(100*time.Millisecond),
+		streamstest.WithSessionTimeout(2*time.Second), streamstest.WithInitialRebalanceDelay(0),
+		streamstest.WithAssignmentInterval(0), streamstest.WithTaskOffsetInterval(100*time.Millisecond),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	if _, err := kadm.NewClient(client).CreateTopic(t.Context(), 6, 1, nil, usersTopic); err != nil {
+		t.Fatal(err)
+	}
+	return &group{
+		t: t, topology: topology, brokers: broker.Addrs(), client: client,
+		hosts: make(map[string]*host), latest: make(map[string]int), written: make(map[string]iq.Position),
+	}
 }
 
 func (g *group) start() (address string, h *host) {
@@ -86,7 +112,7 @@ func (g *group) start() (address string, h *host) {
 	if os.Getenv("ODRADEK_TEST_LOG") != "" {
 		log = os.Stderr
 	}
-	h.app, err = streams.NewApp(users(), streams.Config{
+	h.app, err = streams.NewApp(g.topology(), streams.Config{
 		ApplicationID: "users", Brokers: g.brokers, ApplicationServer: address,
 		CommitInterval: 100 * time.Millisecond, StateStoreCacheMaxBytes: -1, CloseTimeout: 3 * time.Second,
 		ClientOptions: []kgo.Opt{kgo.Dialer(dial)},
@@ -223,24 +249,7 @@ func TestApp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a quarter of a minute")
 	}
-	broker, err := streamstest.NewBroker(
-		streamstest.WithStandbyReplicas(1), streamstest.WithHeartbeatInterval(100*time.Millisecond),
-		streamstest.WithSessionTimeout(2*time.Second), streamstest.WithInitialRebalanceDelay(0),
-		streamstest.WithAssignmentInterval(0), streamstest.WithTaskOffsetInterval(100*time.Millisecond),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer broker.Close()
-	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if _, err := kadm.NewClient(client).CreateTopic(t.Context(), 6, 1, nil, usersTopic); err != nil {
-		t.Fatal(err)
-	}
-	g := &group{t: t, brokers: broker.Addrs(), client: client, hosts: make(map[string]*host), latest: make(map[string]int), written: make(map[string]iq.Position)}
+	g := newGroup(t, users)
 	first, _ := g.start()
 	g.start()
 	g.start()

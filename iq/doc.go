@@ -17,6 +17,8 @@
 // than is in the changelog. An instance that has not heard from the group for a while
 // doesn't take its stores for the truth: another one may have them.
 //
+// Global stores, which every instance has whole, are answered for by whoever is asked.
+//
 // Java instances in the group are routed to just the same. They have servers of
 // their own: a [Transport] says how to call them.
 //

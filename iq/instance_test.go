@@ -67,10 +67,19 @@ type fakeTask struct {
 	next            int64 // in the changelog
 }
 
-func (f *fakeTask) Active() bool                     { return f.active && !f.unconfirmed }
-func (f *fakeTask) Unconfirmed() bool                { return f.active && f.unconfirmed }
-func (f *fakeTask) Loading() bool                    { return f.loading }
-func (f *fakeTask) Inputs() iter.Seq2[string, int64] { return maps.All(f.inputs) }
+func (f *fakeTask) Active() bool      { return f.active && !f.unconfirmed }
+func (f *fakeTask) Unconfirmed() bool { return f.active && f.unconfirmed }
+func (f *fakeTask) Loading() bool     { return f.loading }
+
+func (f *fakeTask) Inputs() iter.Seq[state.InputPosition] {
+	return func(yield func(state.InputPosition) bool) {
+		for topic, offset := range f.inputs {
+			if !yield(state.InputPosition{Topic: topic, Partition: f.partition, Offset: offset}) {
+				return
+			}
+		}
+	}
+}
 func (f *fakeTask) Changelog() (string, int64, bool) { return changelogTopic, f.next, !f.active }
 
 // with calls f as the task's owner.

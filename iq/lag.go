@@ -34,6 +34,9 @@ func (s *Service) Lags(ctx context.Context) ([]Lag, error) {
 	lags := []Lag{}
 	for name := range s.cfg.Registry.Names() {
 		for _, of := range s.cfg.Registry.All(name) {
+			if of.Global { // it is behind nothing but its topics
+				continue
+			}
 			lag, ok, err := s.lag(ctx, of)
 			if err != nil {
 				return nil, &Error{Store: name, Partition: of.Partition, Err: err}

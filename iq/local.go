@@ -111,19 +111,22 @@ var errUnconfirmed = errors.New("the instance has not heard from the group latel
 // satisfies says whether the store has what a position asks for, of its partition.
 // It is called with the store held.
 func satisfies(a *Accept, of *state.Readable) error {
+	if len(a.Position) == 0 {
+		return nil
+	}
+	is := position(of)
 	for topic, partitions := range a.Position {
-		want, ok := partitions[of.Partition]
-		if !ok {
-			continue
-		}
-		seen := int64(-1)
-		for input, offset := range of.Owner.Inputs() {
-			if input == topic {
-				seen = offset
+		for partition, want := range partitions {
+			if partition != of.Partition && !of.Global {
+				continue
 			}
-		}
-		if seen < want {
-			return &behindError{topic, of.Partition, seen, want}
+			seen, ok := is[topic][partition]
+			if !ok {
+				seen = -1
+			}
+			if seen < want {
+				return &behindError{topic, partition, seen, want}
+			}
 		}
 	}
 	return nil
@@ -133,8 +136,11 @@ func satisfies(a *Accept, of *state.Readable) error {
 // the store held.
 func position(of *state.Readable) Position {
 	p := Position{}
-	for topic, offset := range of.Owner.Inputs() {
-		p[topic] = map[int32]int64{of.Partition: offset}
+	for in := range of.Owner.Inputs() {
+		if p[in.Topic] == nil {
+			p[in.Topic] = make(map[int32]int64, 1)
+		}
+		p[in.Topic][in.Partition] = in.Offset
 	}
 	return p
 }

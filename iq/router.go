@@ -15,6 +15,10 @@ import (
 type StoreInfo struct {
 	Name string
 
+	// Global says that every instance has the store whole. It has one partition, 0,
+	// and no sources.
+	Global bool
+
 	// Sources are the source topics whose records reach the store, by their names
 	// in the cluster; its partitions are theirs.
 	Sources []string
@@ -36,7 +40,8 @@ type Route struct {
 	Partition int32
 
 	// Active is the instance whose store is the truth; zero: none is known, such as
-	// while the group rebalances, or it has no endpoint.
+	// while the group rebalances, or it has no endpoint, or every instance has the
+	// store, which is global.
 	Active membership.Endpoint
 
 	// Standbys are the instances that have copies, warm-ups included, by endpoint.
@@ -209,9 +214,15 @@ func (s *Snapshot) Stores() []string { return slices.Sorted(maps.Keys(s.stores))
 func newSnapshot(stores []StoreInfo, epoch int32, endpoints []membership.EndpointPartitions, partitions map[string]int) *Snapshot {
 	s := &Snapshot{Epoch: epoch, stores: make(map[string]*routes, len(stores))}
 	readers := make(map[string][]*routes) // the stores that a topic reaches
+	var global []string
 	for _, info := range stores {
 		of := &routes{info: info}
 		s.stores[info.Name] = of
+		if info.Global {
+			global = append(global, info.Name)
+			of.byPartition = make([]Route, 1)
+			continue
+		}
 		n, known := 0, true
 		for _, topic := range info.Topics(endpoints) {
 			readers[topic] = append(readers[topic], of)
@@ -227,6 +238,7 @@ func newSnapshot(stores []StoreInfo, epoch int32, endpoints []membership.Endpoin
 	for _, e := range endpoints {
 		host := Host{Endpoint: e.Endpoint, Partitions: e.Active, StandbyPartitions: e.Standby}
 		host.Stores = reached(e.Active, readers, func(of *routes, p int32) { of.byPartition[p].Active = e.Endpoint })
+		host.Stores = slices.Sorted(slices.Values(append(host.Stores, global...)))
 		host.StandbyStores = reached(e.Standby, readers, func(of *routes, p int32) {
 			route := &of.byPartition[p]
 			if n := len(route.Standbys); n == 0 || route.Standbys[n-1] != e.Endpoint {

@@ -23,9 +23,9 @@ type Owner interface {
 	// put an end to.
 	Loading() bool
 
-	// Inputs yields the source topics of the task, of its partition, with the
-	// offset of the last record of each that was processed, as far as it is known.
-	Inputs() iter.Seq2[string, int64]
+	// Inputs yields how far the partitions of source topics that the task reads are
+	// processed, as far as that is known.
+	Inputs() iter.Seq[InputPosition]
 
 	// Changelog returns the store's changelog topic, whose partition is the
 	// store's, and the offset up to which the store has it. ok is false where it
@@ -33,10 +33,18 @@ type Owner interface {
 	Changelog() (topic string, next int64, ok bool)
 }
 
+// InputPosition is how far a partition of a source topic is processed.
+type InputPosition struct {
+	Topic     string
+	Partition int32
+	Offset    int64 // of the last record
+}
+
 // Readable is a store of one task that others can read.
 type Readable struct {
 	Name      string
 	Partition int32
+	Global    bool // it has all partitions of its topics, and is partition 0 of itself
 	Owner     Owner
 	Views     *Views
 	Kind      Store // for its kind alone: it must not be read

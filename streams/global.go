@@ -20,6 +20,7 @@ func (a *App) openGlobal(ctx context.Context) (err error) {
 		ClientID:       fmt.Sprintf("%s-GlobalStreamThread", a.cfg.ClientID),
 		Directory:      a.storage.ofStores(),
 		Disk:           a.storage.disk,
+		Readable:       &a.queries.registry,
 		CommitInterval: a.cfg.CommitInterval,
 		ReadCommitted:  a.cfg.ProcessingGuarantee == ExactlyOnceV2,
 		OnRecordError:  a.compiled.OnRecordError,

@@ -6,16 +6,15 @@ import (
 	"github.com/odradek-go/odradek/iq"
 )
 
-// storeInfos is what interactive queries need to know of the stores. Global ones, which
-// every instance has whole, are not among them.
+// storeInfos is what interactive queries need to know of the stores.
 func (t *Topology) storeInfos(cfg Config) []iq.StoreInfo {
 	var infos []iq.StoreInfo
 	for _, s := range t.stores {
+		info := iq.StoreInfo{Name: s.Name, Kind: s.new(), Global: s.global}
 		if s.global {
+			infos = append(infos, info)
 			continue
 		}
-		kind := s.new()
-		info := iq.StoreInfo{Name: s.Name, Kind: kind}
 		var matches []func(string) bool
 		for _, n := range sourcesOf(s.users) {
 			for _, topic := range n.topics {

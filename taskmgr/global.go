@@ -65,6 +65,10 @@ type GlobalState struct {
 	positions Positions
 	commits   int64
 
+	// gate is held by whoever has the stores, where others than their goroutine read
+	// them (KIP-67).
+	gate state.Gate
+
 	onError func(membership.TaskID, *kgo.Record, error, Collector) error
 }
 

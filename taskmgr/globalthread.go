@@ -33,6 +33,9 @@ type GlobalConfig struct {
 	Directory *Directory
 	Disk      *state.Disk
 
+	// Readable is where others find the stores; nil: they don't.
+	Readable *state.Registry
+
 	// CommitInterval is how often the stores are checkpointed.
 	CommitInterval time.Duration
 
@@ -54,6 +57,8 @@ type GlobalThread struct {
 	client *kgo.Client
 	out    *producer
 	state  *GlobalState
+
+	readable []*state.Readable // what others have been told of
 }
 
 // NewGlobalThread opens the global stores. They are empty, or as they were at their
@@ -148,6 +153,19 @@ func (g *GlobalThread) Bootstrap(ctx context.Context) error {
 		}
 	}
 	g.log.Info("the global stores are complete", "topics", g.cfg.Topology.Topics, "took", time.Since(began))
+	if err := g.checkpoint(); err != nil {
+		return err
+	}
+	if g.cfg.Readable != nil {
+		g.readable = g.state.readables()
+		g.cfg.Readable.Add(g.readable...)
+	}
+	return nil
+}
+
+func (g *GlobalThread) checkpoint() error {
+	g.state.gate.Lock()
+	defer g.state.gate.Unlock()
 	return g.state.Checkpoint()
 }
 
@@ -188,17 +206,22 @@ func (g *GlobalThread) Run(ctx context.Context) error {
 		}
 		if now := time.Now(); !now.Before(checkpointAt) {
 			checkpointAt = now.Add(g.cfg.CommitInterval)
-			if err := cmp.Or(g.state.Checkpoint(), g.out.flush(ctx)); err != nil && ctx.Err() == nil {
+			if err := cmp.Or(g.checkpoint(), g.out.flush(ctx)); err != nil && ctx.Err() == nil {
 				return errors.Join(err, g.Close())
 			}
 		}
 	}
-	return errors.Join(g.state.Checkpoint(), g.Close())
+	return errors.Join(g.checkpoint(), g.Close())
 }
 
 // Close closes the stores as they were at their last checkpoint. Run does so itself.
 func (g *GlobalThread) Close() error {
 	g.client.Close()
+	if g.cfg.Readable != nil {
+		g.cfg.Readable.Remove(g.readable...)
+	}
+	g.state.gate.Lock()
+	defer g.state.gate.Unlock()
 	return g.state.Close()
 }
 
@@ -216,9 +239,12 @@ func (g *GlobalThread) poll(ctx context.Context, at func(topic string, partition
 			err = errors.Join(err, fmt.Errorf("read the topic of a global store, %s-%d: %w", topic, partition, e))
 		}
 	})
+	g.state.gate.Lock()
+	defer g.state.gate.Unlock()
 	g.state.SetSystemTime(time.Now().UnixMilli())
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		for _, rec := range p.Records {
+			g.state.gate.Yield()
 			if err == nil && !rec.Attrs.IsControl() {
 				err = g.state.Process(rec)
 			}

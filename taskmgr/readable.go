@@ -47,10 +47,10 @@ func (o owner) Unconfirmed() bool { return o.task.active && !o.task.storage.conf
 func (o owner) Loading() bool { return o.store.bulk }
 
 // Inputs implements [state.Owner].
-func (o owner) Inputs() iter.Seq2[string, int64] {
-	return func(yield func(string, int64) bool) {
+func (o owner) Inputs() iter.Seq[state.InputPosition] {
+	return func(yield func(state.InputPosition) bool) {
 		for _, in := range o.task.inputs {
-			if in.next > 0 && !yield(in.topic, in.next-1) {
+			if in.next > 0 && !yield(state.InputPosition{Topic: in.topic, Partition: in.partition, Offset: in.next - 1}) {
 				return
 			}
 		}
@@ -63,4 +63,37 @@ func (o owner) Changelog() (topic string, next int64, ok bool) {
 		return "", 0, false
 	}
 	return o.store.log.Topic, max(0, o.store.position), true
+}
+
+// readables are the global stores for others to read.
+func (g *GlobalState) readables() (all []*state.Readable) {
+	for _, s := range g.stores {
+		if viewable, ok := s.(state.Viewable); ok {
+			all = append(all, &state.Readable{
+				Name: s.Name(), Global: true, Kind: s, Owner: globalOwner{g}, Views: state.NewViews(viewable, &g.gate),
+			})
+		}
+	}
+	return all
+}
+
+// globalOwner is the owner of global stores, which are complete.
+type globalOwner struct{ state *GlobalState }
+
+func (globalOwner) Active() bool                     { return true }
+func (globalOwner) Unconfirmed() bool                { return false }
+func (globalOwner) Loading() bool                    { return false }
+func (globalOwner) Changelog() (string, int64, bool) { return "", 0, false }
+
+// Inputs implements [state.Owner].
+func (o globalOwner) Inputs() iter.Seq[state.InputPosition] {
+	return func(yield func(state.InputPosition) bool) {
+		for topic, partitions := range o.state.positions {
+			for partition, next := range partitions {
+				if next > 0 && !yield(state.InputPosition{Topic: topic, Partition: partition, Offset: next - 1}) {
+					return
+				}
+			}
+		}
+	}
 }
