@@ -32,6 +32,10 @@ type twin struct {
 	// want is what each output has, as "key=value" in any order. Until the windows
 	// have closed, those outputs are left out that wait for it.
 	want func(in []event, ended bool) map[string][]string
+
+	// early says of a line that it may, and need not, be there before the windows have
+	// closed; nil: of none.
+	early func(topic, line string) bool
 }
 
 // event is a record of an input.
@@ -55,6 +59,9 @@ var twins = map[string]twin{
 		batch:    broadBatch,
 		ending:   broadEnding,
 		want:     broadWant,
+		// A left record that comes when the other side is further than its window is
+		// joined to nothing at once, whatever the grace period, here as in Java.
+		early: func(topic, line string) bool { return topic == "joined" && strings.HasSuffix(line, "+null") },
 	},
 	"optimized": {
 		inputs:   map[string]int32{"prices": 2, "sales": 3, "trips": 2},
