@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cenkalti/backoff/v4"
 )
@@ -25,10 +26,11 @@ func (t *Thread) commit(ctx context.Context, tasks []*task) error {
 			return err
 		}
 	}
-	if err := t.out.flush(ctx); err != nil {
-		return err
+	commit := t.commitOffsets
+	if t.out.inTransaction() {
+		commit = t.commitTransaction
 	}
-	if err := t.commitWhatIsFlushed(ctx, tasks); err != nil {
+	if err := commit(ctx, tasks); err != nil {
 		return err
 	}
 	for _, task := range tasks {
@@ -44,28 +46,35 @@ func dirtyTasks(tasks []*task) []*task {
 	return slices.DeleteFunc(slices.Clone(tasks), func(task *task) bool { return task.state != running || !task.dirty() })
 }
 
-func (t *Thread) commitWhatIsFlushed(ctx context.Context, tasks []*task) error {
-	if t.out.inTransaction() && t.out.sent.stored.Load() == 0 {
+// commitOffsets commits the offsets of tasks, after what they have sent.
+func (t *Thread) commitOffsets(ctx context.Context, tasks []*task) error {
+	if err := t.out.flush(ctx); err != nil {
+		return err
+	}
+	inputs := inputsOf(tasks, func(in *input) bool { return in.dirty })
+	return t.commitInputs(ctx, inputs, func(who identity, topics topics) error {
+		inputs = slices.DeleteFunc(inputs, func(in *input) bool { return !in.dirty })
+		return commitOffsets(ctx, t.client, who, topics, inputs)
+	})
+}
+
+// commitTransaction commits the open transaction with the offsets of tasks in it.
+func (t *Thread) commitTransaction(ctx context.Context, tasks []*task) error {
+	// A transaction without any offset would not be refused after the tasks are
+	// another member's: so those that have not changed are in it, too.
+	inputs := inputsOf(tasks, func(in *input) bool { return in.dirty || in.next >= 0 })
+	// The offsets come last, though the transaction needs them in no order: with them the
+	// group accepts us for the last time. Whoever has the tasks by then reads the
+	// changelogs up to where they end, and must find all that we will ever commit.
+	if err := t.out.flush(ctx); err != nil {
+		return err
+	}
+	if t.out.sent.stored.Load() == 0 {
 		// The broker has none of it, and so no transaction.
 		if err := t.out.abort(ctx); err != nil {
 			return err
 		}
-	}
-	var inputs []*input
-	for _, task := range tasks {
-		for _, in := range task.inputs {
-			// A transaction without any offset would not be refused after the tasks
-			// are another member's.
-			if in.dirty || in.next >= 0 && t.out.inTransaction() {
-				inputs = append(inputs, in)
-			}
-		}
-	}
-	if !t.out.inTransaction() {
-		return t.commitInputs(ctx, inputs, func(who identity, topics topics) error {
-			inputs = slices.DeleteFunc(inputs, func(in *input) bool { return !in.dirty })
-			return commitOffsets(ctx, t.client, who, topics, inputs)
-		})
+		return t.commitOffsets(ctx, tasks)
 	}
 	err := t.commitInputs(ctx, inputs, func(who identity, topics topics) error {
 		return t.out.addOffsets(ctx, who, topics, inputs)
@@ -81,6 +90,18 @@ func (t *Thread) commitWhatIsFlushed(ctx context.Context, tasks []*task) error {
 		in.dirty = false
 	}
 	return nil
+}
+
+// inputsOf are those of the inputs of tasks that which says.
+func inputsOf(tasks []*task, which func(*input) bool) (inputs []*input) {
+	for _, task := range tasks {
+		for _, in := range task.inputs {
+			if which(in) {
+				inputs = append(inputs, in)
+			}
+		}
+	}
+	return inputs
 }
 
 // commitInputs has try commit the offsets of inputs, again where that may help.
@@ -101,6 +122,10 @@ func (t *Thread) commitInputs(ctx context.Context, inputs []*input, try func(ide
 	})
 }
 
+// commitRetry is the first wait between attempts to commit or fetch offsets, during which
+// nothing is processed: a transaction may be busy for a moment, taking in a partition.
+const commitRetry = 10 * time.Millisecond
+
 // retry calls try with who we are at the moment until it succeeds, fails for
 // good, or taskTimeout has passed. A stale epoch is retried: the newer one is on
 // its way to us.
@@ -120,5 +145,5 @@ func (t *Thread) retry(ctx context.Context, try func(identity) error) error {
 			return err
 		}
 		return backoff.Permanent(err)
-	}, retries(ctx, taskTimeout))
+	}, retriesFrom(ctx, commitRetry, taskTimeout))
 }

@@ -271,8 +271,13 @@ func (u *updater) list(ctx context.Context, names []string) (ids topics, starts,
 // retries is how we retry what may pass: 100 ms doubling to 1 s, with jitter,
 // for at most that long.
 func retries(ctx context.Context, atMost time.Duration) backoff.BackOff {
+	return retriesFrom(ctx, 100*time.Millisecond, atMost)
+}
+
+// retriesFrom is retries with the first wait.
+func retriesFrom(ctx context.Context, first, atMost time.Duration) backoff.BackOff {
 	b := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithInitialInterval(first),
 		backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(time.Second),
 		backoff.WithMaxElapsedTime(atMost),
