@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -79,10 +80,10 @@ func compare(ctx context.Context, o options, modes, only []string) error {
 	if err := load(ctx, client, o, o.in, o.records); err != nil {
 		return err
 	}
-	for _, mode := range modes {
-		o.mode = mode
-		results := make(map[string][]result)
-		for run := range o.runs {
+	results := make(results)
+	for run := range o.runs {
+		for _, mode := range modes {
+			o.mode = mode
 			for _, name := range contestants(mode) {
 				if !slices.Contains(only, name) {
 					continue
@@ -96,12 +97,12 @@ func compare(ctx context.Context, o options, modes, only []string) error {
 				if err != nil {
 					return fmt.Errorf("%s of %s: %w", mode, name, err)
 				}
-				fmt.Printf("%-6s %-8s run %d: %s\n", mode, name, run+1, r)
-				results[name] = append(results[name], r)
+				fmt.Printf("%-9s %-8s run %d: %s\n", mode, name, run+1, r)
+				results[contest{mode, name}] = append(results[contest{mode, name}], r)
 			}
 		}
-		print(mode, o.runs, results)
 	}
+	results.print(modes)
 	return nil
 }
 
@@ -178,12 +179,17 @@ func measure(ctx context.Context, kafka *kafkatest.Kafka, client *kgo.Client, o 
 	if _, err := adm.CreateTopic(ctx, int32(o.partitions), 1, nil, o.out); err != nil {
 		return r, err
 	}
+	defer func() { // or the disk would be ever busier
+		_, e := adm.DeleteTopics(ctx, o.out)
+		err = errors.Join(err, e)
+	}()
 	c, err := start(ctx, kafka, o, name)
 	if err != nil {
 		return r, err
 	}
 	defer c.kill()
 	var first time.Time
+	var before int64 // what the first look at the output found
 	began := time.Now()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		select {
@@ -200,11 +206,14 @@ func measure(ctx context.Context, kafka *kafkatest.Kafka, client *kgo.Client, o 
 		now := time.Now()
 		switch {
 		case n > 0 && first.IsZero():
-			first = now
+			first, before = now, n
 		case n >= int64(o.records):
 			tick.Stop()
+			if n == before {
+				return r, errors.New("it was over at the first look: take more records")
+			}
 			r, err := usage(c.pid)
-			r.rate = float64(o.records) / now.Sub(first).Seconds()
+			r.rate = float64(n-before) / now.Sub(first).Seconds()
 			r.start = first.Sub(began)
 			r.cpu /= float64(o.records) / 1e6
 			return r, err

@@ -12,7 +12,7 @@ import (
 
 // result is what one run took.
 type result struct {
-	rate  float64       // records a second, from the first output to the last
+	rate  float64       // records a second, from the first output that was seen to the last
 	start time.Duration // until the first output
 	cpu   float64       // seconds per million records, start included
 	peak  float64       // resident memory, MB
@@ -51,31 +51,63 @@ func usage(pid int) (r result, err error) {
 	return r, nil
 }
 
-// print shows the medians, and the ratios to Java's.
-func print(mode string, runs int, results map[string][]result) {
-	median := func(name string, of func(result) float64) float64 {
-		var v []float64
-		for _, r := range results[name] {
-			v = append(v, of(r))
-		}
-		if len(v) == 0 {
-			return math.NaN() // it didn't take part
-		}
-		slices.Sort(v)
-		return v[len(v)/2]
+// contest is what a contestant does.
+type contest struct{ mode, name string }
+
+// results are those of all runs.
+type results map[contest][]result
+
+func rate(r result) float64 { return r.rate }
+
+// median returns the median of what of says of the runs of a contest; NaN without any.
+func (rs results) median(mode, name string, of func(result) float64) float64 {
+	var all []float64
+	for _, r := range rs[contest{mode, name}] {
+		all = append(all, of(r))
 	}
-	rate := func(r result) float64 { return r.rate }
+	return median(all)
+}
+
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2]
+}
+
+// print shows the medians, the ratios to Java's, and what exactly once leaves of the
+// rate: the median of the shares of runs that came one after the other.
+func (rs results) print(modes []string) {
 	cpu := func(r result) float64 { return r.cpu }
 	peak := func(r result) float64 { return r.peak }
-	fmt.Printf("\n%s, medians of %d        records/s  to Java   CPU s/million  to Java   peak MB  to Java\n", mode, runs)
-	for _, name := range contestants(mode) {
-		if len(results[name]) == 0 {
-			continue
+	for _, mode := range modes {
+		fmt.Printf("\n%-18s medians  records/s  to Java   CPU s/million  to Java   peak MB  to Java\n", mode)
+		for _, name := range contestants(mode) {
+			if len(rs[contest{mode, name}]) == 0 {
+				continue
+			}
+			fmt.Printf("  %-23s %11.0f %7.2fx %14.2f %8.2fx %9.0f %7.2fx\n", name,
+				rs.median(mode, name, rate), rs.median(mode, name, rate)/rs.median(mode, "java", rate),
+				rs.median(mode, name, cpu), rs.median(mode, name, cpu)/rs.median(mode, "java", cpu),
+				rs.median(mode, name, peak), rs.median(mode, name, peak)/rs.median(mode, "java", peak))
 		}
-		fmt.Printf("  %-26s %11.0f %7.2fx %14.2f %8.2fx %9.0f %7.2fx\n", name,
-			median(name, rate), median(name, rate)/median("java", rate),
-			median(name, cpu), median(name, cpu)/median("java", cpu),
-			median(name, peak), median(name, peak)/median("java", peak))
 	}
 	fmt.Println()
+	for _, mode := range modes {
+		with := mode + "-eos"
+		if !slices.Contains(modes, with) {
+			continue
+		}
+		for _, name := range contestants(mode) {
+			if name == "kgo" || len(rs[contest{mode, name}]) == 0 { // it has no transactions
+				continue
+			}
+			var shares []float64
+			for i, r := range rs[contest{mode, name}] {
+				shares = append(shares, rs[contest{with, name}][i].rate/r.rate)
+			}
+			fmt.Printf("%s of %s: %.2f of the rate at least once\n", with, name, median(shares))
+		}
+	}
 }
