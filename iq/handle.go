@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/odradek-go/odradek/serde"
@@ -30,10 +31,35 @@ type Value[V any] struct {
 // be copied, and used by any number of goroutines.
 type handle[K, V any] struct {
 	q      Querier
+	at     place
 	store  string
 	keys   serde.Serde[K]
 	values serde.Serde[V]
 	accept Accept
+}
+
+func newHandle[K, V any](q Querier, store string, keys serde.Serde[K], values serde.Serde[V], kind Kind) handle[K, V] {
+	h := handle[K, V]{q: q, store: store, keys: keys, values: values}
+	if service, ok := q.(*Service); ok {
+		h.at = service.place(&Request{Store: store, Kind: kind})
+	}
+	return h
+}
+
+// place is where a service has a store that can answer queries of a kind, so that its
+// name needn't be looked up each time. The service is nil where there is none.
+type place struct {
+	service *Service
+	index   int // in the router's list
+	stores  *state.Named
+}
+
+func (s *Service) place(req *Request) place {
+	index := slices.IndexFunc(s.router.stores, func(info StoreInfo) bool { return info.Name == req.Store })
+	if index < 0 || kindOf(s.router.stores[index].Kind, req) != nil {
+		return place{}
+	}
+	return place{s, index, s.cfg.Registry.Of(req.Store)}
 }
 
 // scratch is what a query about one key needs for a moment. It is kept, because what is
@@ -55,9 +81,7 @@ func (h *handle[K, V]) value(ctx context.Context, k K, kind Kind, earliest, late
 	known := false
 	if req.Key, err = h.key(req, s.key[:0], k); err == nil {
 		s.key = req.Key
-		if service, ok := h.q.(*Service); ok {
-			known, err = h.here(ctx, service, req, &v)
-		}
+		known, err = h.here(ctx, req, &v)
 		if !known && err == nil {
 			asked := *req // for good: whoever is asked may still be at it when there is an answer
 			asked.Key = bytes.Clone(req.Key)
@@ -69,15 +93,15 @@ func (h *handle[K, V]) value(ctx context.Context, k K, kind Kind, earliest, late
 }
 
 // here takes a value from this instance, if that has the truth.
-func (h *handle[K, V]) here(ctx context.Context, s *Service, req *Request, v *Value[V]) (known bool, err error) {
-	view, err := s.here(ctx, req, &v.Meta)
-	if view == nil || err != nil {
-		return false, err
+func (h *handle[K, V]) here(ctx context.Context, req *Request, v *Value[V]) (known bool, err error) {
+	view := h.at.here(ctx, req, &v.Meta)
+	if view == nil {
+		return false, nil
 	}
 	e, ok, err := getPoint(view.Store, req)
 	if err != nil {
 		view.Close()
-		return false, s.local.storeError(ctx, req, v.Meta.Partition, err)
+		return false, h.at.service.local.storeError(ctx, req, v.Meta.Partition, err)
 	}
 	if v.OK, v.Timestamp = ok, e.Timestamp; ok {
 		v.Value, err = h.decode(req, e.Value)
@@ -179,43 +203,38 @@ func (h *handle[K, V]) many(ctx context.Context, req Request, err error) iter.Se
 	}
 }
 
-// here begins a view of a store that has the truth about a key and is on this instance.
-// It is nil where there is none, and must be closed otherwise.
-func (s *Service) here(ctx context.Context, req *Request, meta *Meta) (*state.View, error) {
-	if err := req.check(); err != nil {
-		return nil, err
+// here begins a view of the store that has the truth about a key, if it is on this
+// instance. It is nil where a query has to find out more, or has more to say, and must be
+// closed otherwise.
+func (p *place) here(ctx context.Context, req *Request, meta *Meta) (v *state.View) {
+	s := p.service
+	if s == nil || req.Accept.check() != nil || len(req.Accept.Position) > 0 || s.cfg.Running() != nil {
+		return nil
 	}
-	of := s.router.Snapshot().stores[req.Store]
-	if of == nil {
-		return nil, fail(ErrUnknownStore, req, nil)
-	}
-	if err := kindOf(of.info.Kind, req); err != nil {
-		return nil, err
-	}
-	if len(of.byPartition) == 0 || len(req.Accept.Position) > 0 || s.cfg.Running() != nil {
-		return nil, nil
+	of := s.router.Snapshot().list[p.index]
+	if len(of.byPartition) == 0 {
+		return nil
 	}
 	partition, err := of.partition(req.Key)
 	if err != nil {
-		return nil, nil // which a query says in full
+		return nil
 	}
-	readable := s.cfg.Registry.Get(req.Store, partition)
+	readable := p.stores.Get(partition)
 	if readable == nil {
-		return nil, nil
+		return nil
 	}
-	var v *state.View
 	if req.Accept.copies() { // one may be read instead of waiting
 		v, err = readable.Views.TryLook()
 	} else {
 		v, err = readable.Views.Look(ctx)
 	}
 	if v == nil || err != nil {
-		return nil, nil
+		return nil
 	}
 	if !readable.Owner.Active() {
 		v.Close()
-		return nil, nil
+		return nil
 	}
 	meta.Host, meta.Partition, meta.Active = s.local.host, partition, true
-	return v, nil
+	return v
 }

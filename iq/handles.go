@@ -13,7 +13,7 @@ type KeyValue[K, V any] struct{ h handle[K, V] }
 
 // NewKeyValue returns a handle with the store's serdes.
 func NewKeyValue[K, V any](q Querier, store string, keys serde.Serde[K], values serde.Serde[V]) KeyValue[K, V] {
-	return KeyValue[K, V]{handle[K, V]{q: q, store: store, keys: keys, values: values}}
+	return KeyValue[K, V]{newHandle(q, store, keys, values, Get)}
 }
 
 // Accepting returns a handle whose answers may be that stale.
@@ -50,7 +50,7 @@ type Versioned[K, V any] struct{ h handle[K, V] }
 
 // NewVersioned returns a handle with the store's serdes.
 func NewVersioned[K, V any](q Querier, store string, keys serde.Serde[K], values serde.Serde[V]) Versioned[K, V] {
-	return Versioned[K, V]{handle[K, V]{q: q, store: store, keys: keys, values: values}}
+	return Versioned[K, V]{newHandle(q, store, keys, values, GetAsOf)}
 }
 
 // Accepting returns a handle whose answers may be that stale.
@@ -71,7 +71,7 @@ type Window[K, V any] struct{ h handle[K, V] }
 
 // NewWindow returns a handle with the store's serdes, that of the key within.
 func NewWindow[K, V any](q Querier, store string, keys serde.Serde[K], values serde.Serde[V]) Window[K, V] {
-	return Window[K, V]{handle[K, V]{q: q, store: store, keys: keys, values: values}}
+	return Window[K, V]{newHandle(q, store, keys, values, GetWindow)}
 }
 
 // Accepting returns a handle whose answers may be that stale.
@@ -99,7 +99,7 @@ type Session[K, V any] struct{ h handle[K, V] }
 
 // NewSession returns a handle with the store's serdes, that of the key within.
 func NewSession[K, V any](q Querier, store string, keys serde.Serde[K], values serde.Serde[V]) Session[K, V] {
-	return Session[K, V]{handle[K, V]{q: q, store: store, keys: keys, values: values}}
+	return Session[K, V]{newHandle(q, store, keys, values, GetWindow)}
 }
 
 // Accepting returns a handle whose answers may be that stale.

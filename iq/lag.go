@@ -32,18 +32,16 @@ type Lag struct {
 // changelogs end, if that was not done just now.
 func (s *Service) Lags(ctx context.Context) ([]Lag, error) {
 	lags := []Lag{}
-	for name := range s.cfg.Registry.Names() {
-		for _, of := range s.cfg.Registry.All(name) {
-			if of.Global { // it is behind nothing but its topics
-				continue
-			}
-			lag, ok, err := s.lag(ctx, of)
-			if err != nil {
-				return nil, &Error{Store: name, Partition: of.Partition, Err: err}
-			}
-			if ok {
-				lags = append(lags, lag)
-			}
+	for of := range s.cfg.Registry.All() {
+		if of.Global { // it is behind nothing but its topics
+			continue
+		}
+		lag, ok, err := s.lag(ctx, of)
+		if err != nil {
+			return nil, &Error{Store: of.Name, Partition: of.Partition, Err: err}
+		}
+		if ok {
+			lags = append(lags, lag)
 		}
 	}
 	slices.SortFunc(lags, func(a, b Lag) int {

@@ -37,7 +37,7 @@ func (o *opened) begin(ctx context.Context, req *Request) (*state.View, error) {
 // the request accepts. The view holds the store.
 func (l *local) open(ctx context.Context, req *Request, partition int32) (o opened, err error) {
 	o.meta = Meta{Host: l.host, Partition: partition}
-	if o.of = l.registry.Get(req.Store, partition); o.of == nil {
+	if o.of = l.registry.Of(req.Store).Get(partition); o.of == nil {
 		return o, l.fail(ErrMigrated, req, partition, nil)
 	}
 	if o.View, err = o.begin(ctx, req); err != nil {

@@ -92,11 +92,12 @@ func (r *Request) check() error {
 	default:
 		return fail(ErrInvalidQuery, r, errors.New("unknown kind "+string(r.Kind)))
 	}
-	switch {
-	case r.Limit < 0:
-		return fail(ErrInvalidQuery, r, errors.New("the limit is negative"))
-	case r.Accept.Lag < AnyLag || r.Accept.Age < 0:
-		return fail(ErrInvalidQuery, r, errors.New("what is accepted is negative"))
+	err := r.Accept.check()
+	if r.Limit < 0 {
+		err = errors.New("the limit is negative")
+	}
+	if err != nil {
+		return fail(ErrInvalidQuery, r, err)
 	}
 	return nil
 }
@@ -119,6 +120,15 @@ type Accept struct {
 	// one's own writes. Only an active instance knows that of itself; it is waited
 	// for until the deadline.
 	Position Position `json:"position,omitempty"`
+}
+
+var errNegative = errors.New("what is accepted is negative")
+
+func (a *Accept) check() error {
+	if a.Lag < AnyLag || a.Age < 0 {
+		return errNegative
+	}
+	return nil
 }
 
 // AnyLag is the Accept.Lag that accepts any copy.

@@ -73,6 +73,7 @@ type Snapshot struct {
 	Hosts []Host
 
 	stores map[string]*routes
+	list   []*routes // likewise, in the order in which the router was told of them
 }
 
 // routes are those of one store.
@@ -212,12 +213,12 @@ func (s *Snapshot) StoreHosts(store string) []membership.Endpoint {
 func (s *Snapshot) Stores() []string { return slices.Sorted(maps.Keys(s.stores)) }
 
 func newSnapshot(stores []StoreInfo, epoch int32, endpoints []membership.EndpointPartitions, partitions map[string]int) *Snapshot {
-	s := &Snapshot{Epoch: epoch, stores: make(map[string]*routes, len(stores))}
+	s := &Snapshot{Epoch: epoch, stores: make(map[string]*routes, len(stores)), list: make([]*routes, len(stores))}
 	readers := make(map[string][]*routes) // the stores that a topic reaches
 	var global []string
-	for _, info := range stores {
+	for i, info := range stores {
 		of := &routes{info: info}
-		s.stores[info.Name] = of
+		s.stores[info.Name], s.list[i] = of, of
 		if info.Global {
 			global = append(global, info.Name)
 			of.byPartition = make([]Route, 1)

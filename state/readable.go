@@ -2,7 +2,6 @@ package state
 
 import (
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,53 +50,63 @@ type Readable struct {
 }
 
 // Registry is what can be read of an instance's tasks. Reading it takes no lock.
-type Registry struct {
+type Registry struct{ names sync.Map } // string → *Named
+
+// Named are the stores of one name that are here.
+type Named struct {
 	mu     sync.Mutex
-	stores atomic.Pointer[map[string][]*Readable] // by name, and then by partition
+	stores atomic.Pointer[[]*Readable] // by partition
+}
+
+// Of returns the stores of a name, that are here or will be.
+func (r *Registry) Of(name string) *Named {
+	if found, ok := r.names.Load(name); ok {
+		return found.(*Named)
+	}
+	found, _ := r.names.LoadOrStore(name, &Named{})
+	return found.(*Named)
 }
 
 // Add makes stores known.
 func (r *Registry) Add(stores ...*Readable) {
-	r.change(func(all map[string][]*Readable) {
-		for _, s := range stores {
-			all[s.Name] = append(slices.Clone(all[s.Name]), s)
-			slices.SortStableFunc(all[s.Name], func(a, b *Readable) int { return int(a.Partition) - int(b.Partition) })
-		}
-	})
+	for _, s := range stores {
+		r.Of(s.Name).change(func(all []*Readable) []*Readable {
+			all = append(all, s)
+			slices.SortStableFunc(all, func(a, b *Readable) int { return int(a.Partition) - int(b.Partition) })
+			return all
+		})
+	}
 }
 
 // Remove makes stores unknown.
 func (r *Registry) Remove(stores ...*Readable) {
-	r.change(func(all map[string][]*Readable) {
-		for _, s := range stores {
-			all[s.Name] = slices.DeleteFunc(slices.Clone(all[s.Name]), func(o *Readable) bool { return o == s })
-		}
-	})
-}
-
-func (r *Registry) change(f func(map[string][]*Readable)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := make(map[string][]*Readable)
-	if now := r.stores.Load(); now != nil {
-		maps.Copy(all, *now)
+	for _, s := range stores {
+		r.Of(s.Name).change(func(all []*Readable) []*Readable {
+			return slices.DeleteFunc(all, func(o *Readable) bool { return o == s })
+		})
 	}
-	f(all)
-	r.stores.Store(&all)
 }
 
-// All returns the stores of a name, by partition; nobody changes the slice.
-func (r *Registry) All(name string) []*Readable {
-	if all := r.stores.Load(); all != nil {
-		return (*all)[name]
+// change has f change a copy of the stores.
+func (n *Named) change(f func([]*Readable) []*Readable) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := f(slices.Clone(n.All()))
+	n.stores.Store(&all)
+}
+
+// All returns the stores by partition; nobody changes the slice.
+func (n *Named) All() []*Readable {
+	if all := n.stores.Load(); all != nil {
+		return *all
 	}
 	return nil
 }
 
-// Get returns the store of a name and partition, or nil. While a task moves between
-// threads of the instance there may be two, and then it is the newer one.
-func (r *Registry) Get(name string, partition int32) *Readable {
-	stores := r.All(name)
+// Get returns the store of a partition, or nil. While a task moves between threads of
+// the instance there may be two, and then it is the newer one.
+func (n *Named) Get(partition int32) *Readable {
+	stores := n.All()
 	at, end := 0, len(stores) // by hand, since it is part of every query
 	for at < end {
 		if mid := (at + end) / 2; stores[mid].Partition <= partition {
@@ -112,15 +121,16 @@ func (r *Registry) Get(name string, partition int32) *Readable {
 	return nil
 }
 
-// Names yields the names of all stores that there are.
-func (r *Registry) Names() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if all := r.stores.Load(); all != nil {
-			for name, stores := range *all {
-				if len(stores) > 0 && !yield(name) {
-					return
+// All yields all stores that are here, by name in any order, and then by partition.
+func (r *Registry) All() iter.Seq[*Readable] {
+	return func(yield func(*Readable) bool) {
+		r.names.Range(func(_, named any) bool {
+			for _, s := range named.(*Named).All() {
+				if !yield(s) {
+					return false
 				}
 			}
-		}
+			return true
+		})
 	}
 }
