@@ -94,19 +94,18 @@ func (h *handle[K, V]) value(ctx context.Context, k K, kind Kind, earliest, late
 
 // here takes a value from this instance, if that has the truth.
 func (h *handle[K, V]) here(ctx context.Context, req *Request, v *Value[V]) (known bool, err error) {
-	view := h.at.here(ctx, req, &v.Meta)
+	view := h.at.here(req, &v.Meta)
 	if view == nil {
 		return false, nil
 	}
+	defer view.Close() // whatever a serde does
 	e, ok, err := getPoint(view.Store, req)
 	if err != nil {
-		view.Close()
 		return false, h.at.service.local.storeError(ctx, req, v.Meta.Partition, err)
 	}
 	if v.OK, v.Timestamp = ok, e.Timestamp; ok {
 		v.Value, err = h.decode(req, e.Value)
 	}
-	view.Close()
 	return true, err
 }
 
@@ -206,7 +205,7 @@ func (h *handle[K, V]) many(ctx context.Context, req Request, err error) iter.Se
 // here begins a view of the store that has the truth about a key, if it is on this
 // instance. It is nil where a query has to find out more, or has more to say, and must be
 // closed otherwise.
-func (p *place) here(ctx context.Context, req *Request, meta *Meta) (v *state.View) {
+func (p *place) here(req *Request, meta *Meta) (v *state.View) {
 	s := p.service
 	if s == nil || req.Accept.check() != nil || len(req.Accept.Position) > 0 || s.cfg.Running() != nil {
 		return nil
@@ -223,11 +222,7 @@ func (p *place) here(ctx context.Context, req *Request, meta *Meta) (v *state.Vi
 	if readable == nil {
 		return nil
 	}
-	if req.Accept.copies() { // one may be read instead of waiting
-		v, err = readable.Views.TryLook()
-	} else {
-		v, err = readable.Views.Look(ctx)
-	}
+	v, err = readable.Views.TryLook() // a query knows how long to wait
 	if v == nil || err != nil {
 		return nil
 	}

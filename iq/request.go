@@ -118,7 +118,8 @@ type Accept struct {
 
 	// Position asks for at least these records to be in the store (KIP-796): to read
 	// one's own writes. Only an active instance knows that of itself; it is waited
-	// for until the deadline.
+	// for until the deadline. A topic that the store is not made of is waited for in
+	// vain.
 	Position Position `json:"position,omitempty"`
 }
 

@@ -357,6 +357,50 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+// TestHeldWithoutDeadline: a query whose caller has not said for how long it may take
+// takes no longer than the service lets it.
+func TestHeldWithoutDeadline(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	c := newCluster(t, 1, func(_ int, o *iq.Options) { o.Timeout = timeout })
+	in := c.instances[0]
+	task := in.give(t, 1, true)
+	c.publish()
+	task.gate.Lock()
+	defer task.gate.Unlock()
+	var known *iq.Error
+	if _, err := handle(in).Get(context.Background(), keyIn(1)); !errors.As(err, &known) {
+		t.Errorf("a get that takes longer than %v: %v", timeout, err)
+	}
+}
+
+// TestPanickingSerde: a serde that panics leaves the store to its task.
+func TestPanickingSerde(t *testing.T) {
+	c := newCluster(t, 1, nil)
+	in := c.instances[0]
+	key := keyIn(1)
+	task := in.give(t, 1, true)
+	put(t, key, 3, in)
+	c.publish()
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("there was no panic")
+			}
+		}()
+		of := iq.NewKeyValue(in.Service, "counts", serde.String, serde.Serde[int64](panicking{}))
+		_, err := of.Get(t.Context(), key)
+		t.Error(err)
+	}()
+	if !task.gate.TryEnter() {
+		t.Fatal("the store is held for good")
+	}
+	task.gate.Leave()
+}
+
+type panicking struct{ serde.Serde[int64] }
+
+func (panicking) Decode([]byte) (int64, error) { panic("a serde's") }
+
 // TestReadYourWrites: a query with a position waits until that is processed.
 func TestReadYourWrites(t *testing.T) {
 	c := newCluster(t, 2, nil)

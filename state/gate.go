@@ -17,15 +17,15 @@ import (
 type Gate struct {
 	state atomic.Int32 // gateFree and so on
 	mu    sync.Mutex
-	queue []chan struct{} // closed when it is their turn
+	queue []chan struct{} // closed when it is their turn; with mu
 
 	// The owner's alone: what it has done since it got the gate.
 	steps int
 	since time.Time
 }
 
-// The states of a gate. It is wanted as long as there is a queue: both change together,
-// with mu.
+// The states of a gate. It is wanted exactly as long as there is a queue: both change
+// together, with mu.
 const (
 	gateFree   = iota // nobody has it
 	gateHeld          // somebody has

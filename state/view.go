@@ -35,7 +35,7 @@ type Views struct {
 	store Viewable
 	gate  *Gate
 	pool  sync.Pool
-	look  *View // whose who has the gate is; nil: it was not needed yet
+	look  *View // belongs to whoever has the gate; nil: it was not needed yet
 }
 
 // NewViews returns views of s, whose task has the gate.
@@ -63,7 +63,8 @@ func (vs *Views) Begin(ctx context.Context) (*View, error) {
 	return v.begin()
 }
 
-// Look is Begin for a view that is of no use after Release, and costs less.
+// Look is Begin for a view that reads values and is ended by Close, without Release before:
+// it costs less, since the next one who looks gets the same.
 func (vs *Views) Look(ctx context.Context) (*View, error) {
 	if err := vs.gate.Enter(ctx); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (vs *Views) TryLook() (*View, error) {
 	return vs.hold()
 }
 
-// hold makes the view of whoever has the gate, which is ours.
+// hold returns the view of whoever has the gate, which is us.
 func (vs *Views) hold() (*View, error) {
 	if vs.look == nil {
 		vs.look = vs.newView(nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -217,7 +218,15 @@ func TestViewBesideTask(t *testing.T) {
 				}
 			})
 			stop := make(chan struct{})
-			for range 2 {
+			look := func(context.Context) (*state.View, error) {
+				for {
+					if v, err := views.TryLook(); v != nil || err != nil {
+						return v, err
+					}
+					runtime.Gosched()
+				}
+			}
+			for _, begin := range []func(context.Context) (*state.View, error){views.Begin, views.Look, look} {
 				readers.Go(func() {
 					last := int64(-1)
 					for done := false; !done; {
@@ -226,7 +235,7 @@ func TestViewBesideTask(t *testing.T) {
 							done = true
 						default:
 						}
-						v, err := views.Begin(t.Context())
+						v, err := begin(t.Context())
 						if err != nil {
 							t.Error(err)
 							return
@@ -320,6 +329,20 @@ func TestGate(t *testing.T) {
 				reads++
 				inside--
 				gate.Leave()
+			}
+		})
+	}
+	for range 4 { // their turn and their end come at about the same time
+		readers.Go(func() {
+			for range 200 {
+				ctx, cancel := context.WithCancel(t.Context())
+				go cancel()
+				if gate.Enter(ctx) == nil {
+					enter()
+					inside--
+					gate.Leave()
+				}
+				cancel()
 			}
 		})
 	}

@@ -20,8 +20,8 @@ func rawCodec(headers bool) codec[[]byte, []byte] {
 	return c
 }
 
-// viewed is the backing of a view of b. The task may be at work on b: nothing is read
-// that changes, before the view has the gate.
+// viewed is the backing of a view of b. It takes over nothing that changes: that follows
+// each time that the view gets the gate.
 func (b *backing) viewed(v *view) backing {
 	v.of = b
 	of := backing{name: b.name, cutKey: b.cutKey, cutValue: b.cutValue, headers: b.headers, engine: v}

@@ -74,13 +74,23 @@ func (c *Child) Start() error {
 	return err
 }
 
+var errNoChild = errors.New("the child doesn't run")
+
 // Signal sends a signal to the child.
-func (c *Child) Signal(s os.Signal) error { return c.proc.cmd.Process.Signal(s) }
+func (c *Child) Signal(s os.Signal) error {
+	if c.proc == nil {
+		return errNoChild
+	}
+	return c.proc.cmd.Process.Signal(s)
+}
 
 // Stop asks the child to end, and waits until it has. It is an error if it does not do so
 // within patience, after which it is killed, or ends with one.
 func (c *Child) Stop(patience time.Duration) error {
 	proc := c.proc
+	if proc == nil {
+		return errNoChild
+	}
 	c.proc = nil
 	if err := errors.Join(proc.stop(patience), proc.err); err != nil {
 		return fmt.Errorf("a child was asked to end: %w; see %s", err, c.Log)
