@@ -113,6 +113,9 @@ func (c Config) properties(n *node, nodes []*node) string {
 		"group.streams.task.offset.interval.ms":     "1000",
 		"group.streams.min.task.offset.interval.ms": "100",
 
+		// Records of tests are of any time, and must not be let go of.
+		"log.retention.ms": "-1",
+
 		// The cleaner would hold 128 MB from the start.
 		"log.cleaner.dedupe.buffer.size": "2097152",
 	}
