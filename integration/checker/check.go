@@ -35,7 +35,11 @@ func check(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	kafka, err := kafkatest.Start(ctx, kafkatest.Config{Dir: filepath.Join(dir, "kafka"), Nodes: o.nodes})
+	config := kafkatest.Config{Dir: filepath.Join(dir, "kafka"), Nodes: o.nodes}
+	if o.nodes > 1 { // the others soon do without a broker that is killed
+		config.BrokerConfig = map[string]string{"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+	}
+	kafka, err := kafkatest.Start(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -50,7 +54,7 @@ func check(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer w.client.Close()
-	b := &breaker{kafka: kafka, proxy: proxy, adm: w.adm, rand: rand.New(rand.NewPCG(o.seed, 0)), made: make(map[string]int)}
+	b := &breaker{kafka: kafka, proxy: proxy, client: w.client, adm: w.adm, rand: rand.New(rand.NewPCG(o.seed, 0)), made: make(map[string]int)}
 	defer func() {
 		for _, c := range b.children {
 			c.Kill()

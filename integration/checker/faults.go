@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/odradek-go/odradek/integration/kafkatest"
@@ -20,6 +24,7 @@ const sessionTimeout = 3 * time.Second
 type breaker struct {
 	kafka    *kafkatest.Kafka
 	proxy    *proxy
+	client   *kgo.Client
 	adm      *kadm.Client
 	children []*kafkatest.Child
 	rand     *rand.Rand
@@ -78,7 +83,34 @@ func (b *breaker) stopBroker(ctx context.Context, what string, stop func(int) er
 	if err := stop(i); err != nil {
 		return err
 	}
+	if len(b.kafka.Addrs()) > 1 {
+		// One that comes back before the controller has missed it goes on as the leader
+		// that it was, and a coordinator of Kafka 4.4.0 then acts on what nobody else has
+		// of its log: it sends markers for a commit that is lost when the leader changes
+		// after all, and the rest of the transaction is aborted.
+		if err := b.missed(ctx, b.kafka.Addrs()[i]); err != nil {
+			return err
+		}
+	}
 	return b.kafka.StartNode(ctx, i)
+}
+
+// missed waits until the cluster does without the broker at an address.
+func (b *breaker) missed(ctx context.Context, addr string) error {
+	for {
+		req := kmsg.NewPtrMetadataRequest()
+		req.Topics = []kmsg.MetadataRequestTopic{}
+		known, err := req.RequestWith(ctx, b.client) // and not what the client remembers
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(known.Brokers, func(m kmsg.MetadataResponseBroker) bool {
+			return net.JoinHostPort(m.Host, strconv.Itoa(int(m.Port))) == addr
+		}) {
+			return nil
+		}
+		sleep(ctx, 50*time.Millisecond)
+	}
 }
 
 func (b *breaker) killBroker(i int) error { b.kafka.KillNode(i); return nil }
