@@ -18,11 +18,7 @@ import (
 // with the tasks that it had.
 func TestCoordinatorKilled(t *testing.T) {
 	kafkatest.Require(t)
-	kafka := kafkatest.New(t, kafkatest.Config{Nodes: 3, BrokerConfig: map[string]string{
-		// How soon the controller takes a killed broker for dead.
-		"broker.session.timeout.ms":    "3000",
-		"broker.heartbeat.interval.ms": "500",
-	}})
+	kafka := kafkatest.New(t, kafkatest.Config{Nodes: 3, BrokerConfig: kafkatest.MissedSoon})
 	c := newCluster(t, kafka.Addrs())
 	c.replicas = 3
 	in, out := c.topic(t, "in", 4), c.topic(t, "out", 3)

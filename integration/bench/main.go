@@ -80,7 +80,7 @@ func compare(ctx context.Context, o options, modes, only []string) error {
 	if err := load(ctx, client, o, o.in, o.records); err != nil {
 		return err
 	}
-	results := make(results)
+	all := make(results)
 	for run := range o.runs {
 		for _, mode := range modes {
 			o.mode = mode
@@ -98,11 +98,12 @@ func compare(ctx context.Context, o options, modes, only []string) error {
 					return fmt.Errorf("%s of %s: %w", mode, name, err)
 				}
 				fmt.Printf("%-9s %-8s run %d: %s\n", mode, name, run+1, r)
-				results[contest{mode, name}] = append(results[contest{mode, name}], r)
+				c := contest{mode, name}
+				all[c] = append(all[c], r)
 			}
 		}
 	}
-	results.print(modes)
+	all.print(modes)
 	return nil
 }
 

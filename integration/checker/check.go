@@ -37,7 +37,7 @@ func check(ctx context.Context, o options) (err error) {
 	}
 	config := kafkatest.Config{Dir: filepath.Join(dir, "kafka"), Nodes: o.nodes}
 	if o.nodes > 1 { // the others soon do without a broker that is killed
-		config.BrokerConfig = map[string]string{"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+		config.BrokerConfig = kafkatest.MissedSoon
 	}
 	kafka, err := kafkatest.Start(ctx, config)
 	if err != nil {

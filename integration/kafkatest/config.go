@@ -52,6 +52,10 @@ type Config struct {
 	JVMOptions []string
 }
 
+// MissedSoon is a BrokerConfig with which the controller soon does without a broker that
+// is killed: one that comes back waits for that.
+var MissedSoon = map[string]string{"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
+
 // quickJVM skips the optimising compiler and concurrent collectors: short-lived
 // JVMs start in less than half the time.
 var quickJVM = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}

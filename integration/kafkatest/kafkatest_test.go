@@ -158,10 +158,6 @@ func TestJava(t *testing.T) {
 	})
 }
 
-// quickRestart has the controller forget a killed broker soon: one that comes
-// back waits for that.
-var quickRestart = map[string]string{"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
-
 func produce(t *testing.T, kafka *kafkatest.Kafka, topic, value string) {
 	t.Helper()
 	c := client(t, kafka, kgo.DefaultProduceTopic(topic))
@@ -186,7 +182,7 @@ func consume(t *testing.T, kafka *kafkatest.Kafka, topic string, n int) (values 
 }
 
 func TestDataSurviveStopAndKill(t *testing.T) {
-	kafka := kafkatest.New(t, kafkatest.Config{BrokerConfig: quickRestart})
+	kafka := kafkatest.New(t, kafkatest.Config{BrokerConfig: kafkatest.MissedSoon})
 	if _, err := kadm.NewClient(client(t, kafka)).CreateTopic(t.Context(), 1, 1, nil, "t"); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +218,7 @@ func TestDataSurviveStopAndKill(t *testing.T) {
 }
 
 func TestClusterOutlivesANode(t *testing.T) {
-	kafka := kafkatest.New(t, kafkatest.Config{Nodes: 3, BrokerConfig: quickRestart})
+	kafka := kafkatest.New(t, kafkatest.Config{Nodes: 3, BrokerConfig: kafkatest.MissedSoon})
 	if _, err := kadm.NewClient(client(t, kafka)).CreateTopic(t.Context(), 1, 3, nil, "t"); err != nil {
 		t.Fatal(err)
 	}
