@@ -26,6 +26,18 @@ func (t *Thread) commit(ctx context.Context, tasks []*task) error {
 			return err
 		}
 	}
+	// The offsets come last, though a transaction needs them in no order: with them the
+	// group accepts us for the last time. Whoever has the tasks by then reads the
+	// changelogs up to where they end, and must find all that we will ever commit.
+	if err := t.out.flush(ctx); err != nil {
+		return err
+	}
+	if t.out.inTransaction() && t.out.sent.stored.Load() == 0 {
+		// The broker has none of it, and so no transaction.
+		if err := t.out.abort(ctx); err != nil {
+			return err
+		}
+	}
 	commit := t.commitOffsets
 	if t.out.inTransaction() {
 		commit = t.commitTransaction
@@ -46,11 +58,8 @@ func dirtyTasks(tasks []*task) []*task {
 	return slices.DeleteFunc(slices.Clone(tasks), func(task *task) bool { return task.state != running || !task.dirty() })
 }
 
-// commitOffsets commits the offsets of tasks, after what they have sent.
+// commitOffsets commits the offsets of tasks.
 func (t *Thread) commitOffsets(ctx context.Context, tasks []*task) error {
-	if err := t.out.flush(ctx); err != nil {
-		return err
-	}
 	inputs := inputsOf(tasks, func(in *input) bool { return in.dirty })
 	return t.commitInputs(ctx, inputs, func(who identity, topics topics) error {
 		inputs = slices.DeleteFunc(inputs, func(in *input) bool { return !in.dirty })
@@ -63,19 +72,6 @@ func (t *Thread) commitTransaction(ctx context.Context, tasks []*task) error {
 	// A transaction without any offset would not be refused after the tasks are
 	// another member's: so those that have not changed are in it, too.
 	inputs := inputsOf(tasks, func(in *input) bool { return in.dirty || in.next >= 0 })
-	// The offsets come last, though the transaction needs them in no order: with them the
-	// group accepts us for the last time. Whoever has the tasks by then reads the
-	// changelogs up to where they end, and must find all that we will ever commit.
-	if err := t.out.flush(ctx); err != nil {
-		return err
-	}
-	if t.out.sent.stored.Load() == 0 {
-		// The broker has none of it, and so no transaction.
-		if err := t.out.abort(ctx); err != nil {
-			return err
-		}
-		return t.commitOffsets(ctx, tasks)
-	}
 	err := t.commitInputs(ctx, inputs, func(who identity, topics topics) error {
 		return t.out.addOffsets(ctx, who, topics, inputs)
 	})
