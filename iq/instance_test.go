@@ -80,6 +80,7 @@ func (f *fakeTask) Inputs() iter.Seq[state.InputPosition] {
 		}
 	}
 }
+
 func (f *fakeTask) Changelog() (string, int64, bool) { return changelogTopic, f.next, !f.active }
 
 // with calls f as the task's owner.

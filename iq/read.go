@@ -71,20 +71,12 @@ func openWalk(s state.Store, req *Request) (walk, error) {
 	order := state.Order(req.Backward)
 	switch s := s.(type) {
 	case *timestamped:
-		switch {
-		case !req.resumable():
-		case bounded(req):
-			return restOf(timestampedWalk{s.Range(rest(req), order)}, req), nil
-		default:
-			return restOf(timestampedWalk{s.Prefix(req.Key, order)}, req), nil
+		if req.resumable() {
+			return walkKeys(s, req, func(it *state.TimestampedIterator[[]byte, []byte]) walk { return timestampedWalk{it} }), nil
 		}
 	case *kvView:
-		switch {
-		case !req.resumable():
-		case bounded(req):
-			return restOf(keyValueWalk{s.Range(rest(req), order)}, req), nil
-		default:
-			return restOf(keyValueWalk{s.Prefix(req.Key, order)}, req), nil
+		if req.resumable() {
+			return walkKeys(s, req, func(it *state.KeyValueIterator[[]byte, []byte]) walk { return keyValueWalk{it} }), nil
 		}
 	case *windowView:
 		switch req.Kind {
@@ -112,6 +104,18 @@ func bounds(req *Request) (b state.Bounds[[]byte]) {
 		b.To = &req.To
 	}
 	return b
+}
+
+// walkKeys walks over what is left of a Range or a Prefix.
+func walkKeys[I any](s interface {
+	Range(state.Bounds[[]byte], state.Order) I
+	Prefix([]byte, state.Order) I
+}, req *Request, walked func(I) walk) walk {
+	order := state.Order(req.Backward)
+	if bounded(req) {
+		return restOf(walked(s.Range(rest(req), order)), req)
+	}
+	return restOf(walked(s.Prefix(req.Key, order)), req)
 }
 
 // bounded says whether what is left of a Range or a Prefix is a range: the rest of a
